@@ -1,0 +1,275 @@
+//! Where a libcudart may be.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The file names of the CUDA runtime on this platform, newest first.
+///
+/// On Linux these are the sonames (11.x is `.11.0`) and last the developers'
+/// symlink, which comes with development packages only.
+pub const SONAMES: &[&str] = if cfg!(windows) {
+    &["cudart64_13.dll", "cudart64_12.dll", "cudart64_110.dll"]
+} else {
+    &[
+        "libcudart.so.13",
+        "libcudart.so.12",
+        "libcudart.so.11.0",
+        "libcudart.so",
+    ]
+};
+
+/// Where in an installation's tree the library lies.
+const LIBRARY_DIRECTORIES: &[&str] = if cfg!(windows) {
+    &["bin/x64", "bin", "nvidia/cu13/bin/x86_64"]
+} else if cfg!(target_arch = "aarch64") {
+    &["lib64", "lib", "targets/sbsa-linux/lib"]
+} else {
+    &["lib64", "lib", "targets/x86_64-linux/lib"]
+};
+
+/// Where in a Python environment's `site-packages` NVIDIA's wheels put it.
+const WHEEL_DIRECTORIES: &[&str] = if cfg!(windows) {
+    &["nvidia/cu13/bin/x86_64", "nvidia/cuda_runtime/bin"]
+} else {
+    &["nvidia/cu13/lib", "nvidia/cuda_runtime/lib"]
+};
+
+/// The variables that the search reads.
+const VARIABLES: &[&str] = &["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "VIRTUAL_ENV"];
+
+/// What led to a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The user named it.
+    Explicit,
+    /// The process has it open.
+    AlreadyLoaded,
+    /// The system's search for shared libraries.
+    SystemSearch,
+    /// An installation that this environment variable names.
+    Variable(&'static str),
+    /// A toolkit below `/usr/local`.
+    UsrLocal,
+    /// Functions inside this program.
+    BuiltIn,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Explicit => f.write_str("named explicitly"),
+            Self::AlreadyLoaded => f.write_str("already loaded"),
+            Self::SystemSearch => f.write_str("system library search"),
+            Self::Variable(name) => f.write_str(name),
+            Self::UsrLocal => f.write_str("/usr/local/cuda*"),
+            Self::BuiltIn => f.write_str("built in"),
+        }
+    }
+}
+
+/// One thing to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// What led here.
+    pub place: Place,
+    /// A file, or a bare name for the system's search.
+    pub target: PathBuf,
+}
+
+impl Candidate {
+    /// Whether the candidate is a path at which nothing is, not even a dangling link.
+    pub(super) fn is_absent(&self) -> bool {
+        self.is_path() && self.target.symlink_metadata().is_err()
+    }
+
+    /// The file behind all links.
+    pub(super) fn canonical(&self) -> Option<PathBuf> {
+        if self.is_path() {
+            self.target.canonicalize().ok()
+        } else {
+            None
+        }
+    }
+
+    fn is_path(&self) -> bool {
+        !matches!(self.place, Place::AlreadyLoaded | Place::SystemSearch)
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.target.display(), self.place)
+    }
+}
+
+/// How to search: what the user named, the environment, and where `/usr/local` is.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// A file or a directory that the user named; nothing else is tried then.
+    pub explicit: Option<PathBuf>,
+    /// The values of the variables that name installations.
+    pub variables: BTreeMap<&'static str, OsString>,
+    /// The folder whose `cuda*` entries are toolkits: `/usr/local`.
+    pub usr_local: PathBuf,
+    /// Whether to look at what the process has open and at the system's search.
+    pub system: bool,
+}
+
+impl Search {
+    /// The search of this process's environment.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self {
+            explicit: None,
+            variables: VARIABLES
+                .iter()
+                .filter_map(|&name| Some((name, std::env::var_os(name)?)))
+                .filter(|(_, value)| !value.is_empty())
+                .collect(),
+            usr_local: PathBuf::from("/usr/local"),
+            system: true,
+        }
+    }
+
+    /// Only this file, or only the libraries in this directory.
+    #[must_use]
+    pub fn explicit(path: impl Into<PathBuf>) -> Self {
+        Self {
+            explicit: Some(path.into()),
+            ..Self::from_environment()
+        }
+    }
+
+    /// Everything to try, in order. A directory without any of [`SONAMES`] is left
+    /// out; files that are the same one behind links come once.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Candidate> {
+        if let Some(path) = &self.explicit {
+            return explicit(path);
+        }
+        let mut found = Vec::new();
+        if self.system {
+            for place in [Place::AlreadyLoaded, Place::SystemSearch] {
+                found.extend(SONAMES.iter().map(|name| Candidate {
+                    place,
+                    target: name.into(),
+                }));
+            }
+        }
+        for name in ["CUDA_PATH", "CUDA_HOME"] {
+            if let Some(root) = self.variables.get(name) {
+                toolkit(Path::new(root), Place::Variable(name), &mut found);
+            }
+        }
+        for root in toolkits_below(&self.usr_local) {
+            toolkit(&root, Place::UsrLocal, &mut found);
+        }
+        for name in ["CONDA_PREFIX", "VIRTUAL_ENV"] {
+            if let Some(root) = self.variables.get(name) {
+                let root = Path::new(root);
+                toolkit(root, Place::Variable(name), &mut found);
+                for packages in site_packages(root) {
+                    for directory in WHEEL_DIRECTORIES {
+                        libraries_in(&packages.join(directory), Place::Variable(name), &mut found);
+                    }
+                }
+            }
+        }
+        let mut seen = Vec::new();
+        found.retain(|candidate| match candidate.canonical() {
+            Some(file) if seen.contains(&file) => false,
+            Some(file) => {
+                seen.push(file);
+                true
+            }
+            None => true,
+        });
+        found
+    }
+}
+
+fn explicit(path: &Path) -> Vec<Candidate> {
+    if !path.is_dir() {
+        // A name without a slash would go to the system's search; a named file is
+        // meant to be that file.
+        let target = if path.components().count() == 1 {
+            Path::new(".").join(path)
+        } else {
+            path.to_owned()
+        };
+        return vec![Candidate {
+            place: Place::Explicit,
+            target,
+        }];
+    }
+    let mut found = Vec::new();
+    libraries_in(path, Place::Explicit, &mut found);
+    toolkit(path, Place::Explicit, &mut found);
+    found
+}
+
+fn toolkit(root: &Path, place: Place, found: &mut Vec<Candidate>) {
+    for directory in LIBRARY_DIRECTORIES {
+        libraries_in(&root.join(directory), place, found);
+    }
+}
+
+fn libraries_in(directory: &Path, place: Place, found: &mut Vec<Candidate>) {
+    for name in SONAMES {
+        let candidate = Candidate {
+            place,
+            target: directory.join(name),
+        };
+        if !candidate.is_absent() {
+            found.push(candidate);
+        }
+    }
+}
+
+/// `cuda` first, then `cuda-X.Y` and `cuda-X` with the newest version first.
+fn toolkits_below(usr_local: &Path) -> Vec<PathBuf> {
+    let mut versioned: Vec<(Vec<u32>, PathBuf)> = sorted_entries(usr_local)
+        .filter_map(|path| {
+            let version = path.file_name()?.to_str()?.strip_prefix("cuda-")?;
+            let parts = version
+                .split('.')
+                .map(str::parse)
+                .collect::<Result<_, _>>()
+                .ok()?;
+            Some((parts, path))
+        })
+        .collect();
+    versioned.sort_by(|a, b| b.0.cmp(&a.0));
+    let plain = usr_local.join("cuda");
+    let plain = plain.exists().then_some(plain);
+    plain
+        .into_iter()
+        .chain(versioned.into_iter().map(|(_, path)| path))
+        .collect()
+}
+
+fn site_packages(root: &Path) -> Vec<PathBuf> {
+    let mut found = vec![root.join("Lib/site-packages")];
+    found.extend(
+        sorted_entries(&root.join("lib"))
+            .filter(|path| {
+                path.file_name()
+                    .and_then(|name| name.to_str())
+                    .is_some_and(|name| name.starts_with("python3"))
+            })
+            .map(|path| path.join("site-packages")),
+    );
+    found
+}
+
+fn sorted_entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    entries.sort();
+    entries.into_iter()
+}

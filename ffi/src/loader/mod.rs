@@ -1,0 +1,375 @@
+//! Finds a libcudart, opens it, and binds the table.
+//!
+//! An explicit path wins, and then nothing else is tried. Otherwise, in order:
+//! a library that the process has open already, the system's own search by
+//! soname (newest first), and the usual places of installations
+//! ([`candidates`]). A library that lacks required functions is passed over; so
+//! is one whose driver is too old for it, as long as an older one serves.
+//!
+//! A library that was opened and accepted is never closed: the table's
+//! functions must stay callable, and the runtime registers exit handlers.
+
+pub mod candidates;
+
+use core::ffi::{CStr, c_int, c_void};
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+use std::path::{Path, PathBuf};
+
+use crate::table::{Functions, MissingSymbols};
+use crate::types::cudaError_t;
+
+pub use candidates::{Candidate, Place, SONAMES, Search};
+
+/// A bound libcudart: the table's functions, and where they come from.
+#[derive(Debug)]
+pub struct Cudart {
+    functions: Functions,
+    /// Where it was found.
+    pub place: Place,
+    /// The library's file, where the system tells.
+    pub path: Option<PathBuf>,
+    /// The runtime's version as `1000 * major + 10 * minor`; `None` where it does
+    /// not tell (11.x without a driver).
+    pub runtime_version: Option<c_int>,
+    /// The newest CUDA version that the driver supports, in the same form; 0
+    /// without a driver.
+    pub driver_version: c_int,
+    /// Everything that was tried before this one, and this one.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Deref for Cudart {
+    type Target = Functions;
+
+    fn deref(&self) -> &Functions {
+        &self.functions
+    }
+}
+
+/// One candidate that was looked at.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// What was tried.
+    pub candidate: Candidate,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was taken.
+    Chosen,
+    /// There is nothing of that name.
+    Absent,
+    /// The system could not open it; the text is the system's own.
+    NotLoadable(String),
+    /// It opens but is no CUDA runtime that this table can serve.
+    LacksFunctions(Vec<&'static str>),
+    /// It works, but the driver is too old for it (code 35 with a driver present).
+    DriverTooOld {
+        /// The newest CUDA version that the driver supports.
+        driver: c_int,
+        /// The library's version, where it tells.
+        runtime: Option<c_int>,
+    },
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chosen => f.write_str("chosen"),
+            Self::Absent => f.write_str("not there"),
+            Self::NotLoadable(reason) => write!(f, "cannot be opened: {reason}"),
+            Self::LacksFunctions(names) if names.len() > 4 => write!(
+                f,
+                "is no CUDA runtime of 11.4 or later: lacks {} and {} more functions",
+                names[..3].join(", "),
+                names.len() - 3
+            ),
+            Self::LacksFunctions(names) => {
+                write!(
+                    f,
+                    "is no CUDA runtime of 11.4 or later: lacks {}",
+                    names.join(", ")
+                )
+            }
+            Self::DriverTooOld { driver, runtime } => {
+                write!(
+                    f,
+                    "needs a newer driver than this one, which supports CUDA {}",
+                    Version(*driver)
+                )?;
+                match runtime {
+                    Some(runtime) => write!(f, " (the library is {})", Version(*runtime)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// A CUDA version in the runtime's own form, `1000 * major + 10 * minor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub c_int);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+/// No library could be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.headline())]
+pub struct LoadError {
+    /// The path that the user named, if any: then nothing else was tried.
+    pub explicit: Option<PathBuf>,
+    /// Everything that was tried, in order.
+    pub attempts: Vec<Attempt>,
+}
+
+impl LoadError {
+    fn headline(&self) -> String {
+        let Some(path) = &self.explicit else {
+            return "no CUDA runtime library (libcudart) was found".to_owned();
+        };
+        match self.attempts.last() {
+            Some(Attempt {
+                outcome: Outcome::Absent,
+                ..
+            }) => {
+                format!("there is no libcudart at {}", path.display())
+            }
+            Some(Attempt { candidate, outcome }) => format!("{candidate} {outcome}"),
+            None => format!("there is no libcudart in {}", path.display()),
+        }
+    }
+}
+
+impl Cudart {
+    /// Finds, opens and binds a library.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] with every candidate and why it was refused.
+    pub fn load(search: &Search) -> Result<Self, LoadError> {
+        let mut attempts = Vec::new();
+        let mut second_best: Option<Self> = None;
+        for candidate in search.candidates() {
+            if let Some(earlier) = &second_best
+                && earlier.path.is_some()
+                && candidate.canonical().as_deref() == earlier.path.as_deref()
+            {
+                continue;
+            }
+            match Self::open(&candidate) {
+                Ok(cudart) => {
+                    if let Some(outcome) = cudart.refused_by_driver() {
+                        log::debug!("{candidate}: {outcome}");
+                        attempts.push(Attempt { candidate, outcome });
+                        second_best.get_or_insert(cudart);
+                        continue;
+                    }
+                    attempts.push(Attempt {
+                        candidate,
+                        outcome: Outcome::Chosen,
+                    });
+                    return Ok(Self { attempts, ..cudart });
+                }
+                Err(outcome) => {
+                    log::debug!("{candidate}: {outcome}");
+                    attempts.push(Attempt { candidate, outcome });
+                }
+            }
+        }
+        match second_best {
+            // Every library wants a newer driver: the newest library's own answer
+            // says so best.
+            Some(cudart) => Ok(Self { attempts, ..cudart }),
+            None => Err(LoadError {
+                explicit: search.explicit.clone(),
+                attempts,
+            }),
+        }
+    }
+
+    /// Binds the table to functions that are in the process already, such as the
+    /// model runtime's.
+    ///
+    /// # Errors
+    ///
+    /// Names all required functions that `resolve` does not know.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Functions::bind`].
+    pub unsafe fn from_symbols(
+        resolve: impl FnMut(&'static CStr) -> Option<NonNull<c_void>>,
+    ) -> Result<Self, MissingSymbols> {
+        // SAFETY: the caller's promise is the one that `bind` asks for.
+        let functions = unsafe { Functions::bind(resolve) }?;
+        Ok(Self::ask_versions(functions, Place::BuiltIn, None))
+    }
+
+    /// What the library says of itself if it is this project's model runtime;
+    /// `None` for a real one.
+    #[must_use]
+    pub fn model_description(&self) -> Option<String> {
+        // SAFETY: the function takes nothing and returns a static string.
+        let text = unsafe { self.functions.cudartModelDescribe() }?;
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: the model returns a NUL-terminated string that lives as long as it.
+        Some(
+            unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned(),
+        )
+    }
+
+    fn open(candidate: &Candidate) -> Result<Self, Outcome> {
+        let library = open_library(candidate)?;
+        let resolve = |name: &'static CStr| {
+            // SAFETY: only the symbol's address is taken.
+            let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
+            NonNull::new(*symbol)
+        };
+        // SAFETY: the library goes by the name of the CUDA runtime and exports all
+        // required functions of 11.4 or is refused; it stays open below.
+        let functions = match unsafe { Functions::bind(resolve) } {
+            Ok(functions) => functions,
+            Err(MissingSymbols(names)) => return Err(Outcome::LacksFunctions(names)),
+        };
+        let path = file_of(&library).or_else(|| candidate.canonical());
+        core::mem::forget(library);
+        Ok(Self::ask_versions(functions, candidate.place, path))
+    }
+
+    fn ask_versions(functions: Functions, place: Place, path: Option<PathBuf>) -> Self {
+        let mut version = 0;
+        // SAFETY: the pointer is valid for the write of an int.
+        let code = unsafe { functions.cudaRuntimeGetVersion(&raw mut version) };
+        let runtime_version = (code.is_success() && version > 0).then_some(version);
+        let mut driver_version = 0;
+        // SAFETY: as above.
+        let code = unsafe { functions.cudaDriverGetVersion(&raw mut driver_version) };
+        if !code.is_success() {
+            driver_version = 0;
+        }
+        Self {
+            functions,
+            place,
+            path,
+            runtime_version,
+            driver_version,
+            attempts: Vec::new(),
+        }
+    }
+
+    fn refused_by_driver(&self) -> Option<Outcome> {
+        if self.driver_version == 0 {
+            return None;
+        }
+        // 35 leaves the count untouched, so it starts at zero.
+        let mut count = 0;
+        // SAFETY: the pointer is valid for the write of an int.
+        let code = unsafe { self.functions.cudaGetDeviceCount(&raw mut count) };
+        (code == cudaError_t::INSUFFICIENT_DRIVER).then_some(Outcome::DriverTooOld {
+            driver: self.driver_version,
+            runtime: self.runtime_version,
+        })
+    }
+}
+
+fn open_library(candidate: &Candidate) -> Result<libloading::Library, Outcome> {
+    if candidate.place == Place::AlreadyLoaded {
+        return open_already_loaded(&candidate.target).ok_or(Outcome::Absent);
+    }
+    if candidate.is_absent() {
+        return Err(Outcome::Absent);
+    }
+    // SAFETY: the file is one that the user named or that goes by the CUDA
+    // runtime's name in a place for libraries; its initialisers are trusted as
+    // any installed library's are.
+    unsafe { libloading::Library::new(&candidate.target) }
+        .map_err(|error| Outcome::NotLoadable(system_text(&error, candidate)))
+}
+
+#[cfg(unix)]
+fn open_already_loaded(name: &Path) -> Option<libloading::Library> {
+    use libloading::os::unix;
+    // Not exported by libloading; 4 on Linux (glibc and musl).
+    const RTLD_NOLOAD: c_int = 4;
+    // SAFETY: with RTLD_NOLOAD nothing is loaded, so no initialiser runs.
+    let library = unsafe { unix::Library::open(Some(name), unix::RTLD_LAZY | RTLD_NOLOAD) };
+    library.ok().map(Into::into)
+}
+
+#[cfg(windows)]
+fn open_already_loaded(name: &Path) -> Option<libloading::Library> {
+    libloading::os::windows::Library::open_already_loaded(name)
+        .ok()
+        .map(Into::into)
+}
+
+/// The system's reason without the name that the caller prints anyway.
+fn system_text(error: &libloading::Error, candidate: &Candidate) -> String {
+    let mut text = error.to_string();
+    if let Some(source) = std::error::Error::source(error) {
+        text = source.to_string();
+    }
+    let name = format!("{}: ", candidate.target.display());
+    text.strip_prefix(&name).map_or(text.clone(), str::to_owned)
+}
+
+/// The file that an open library was mapped from.
+fn file_of(library: &libloading::Library) -> Option<PathBuf> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    // SAFETY: only the symbol's address is taken.
+    let symbol = unsafe { library.get::<*mut c_void>(c"cudaGetErrorName") }.ok()?;
+    let address = (*symbol).addr();
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    file_at(&maps, address)
+}
+
+fn file_at(maps: &str, address: usize) -> Option<PathBuf> {
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let start = usize::from_str_radix(start, 16).ok()?;
+        let end = usize::from_str_radix(end, 16).ok()?;
+        let file = rest.find('/').and_then(|at| rest.get(at..))?;
+        (start..end).contains(&address).then(|| PathBuf::from(file))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_reads_as_people_write_it() {
+        assert_eq!(Version(11080).to_string(), "11.8");
+        assert_eq!(Version(13000).to_string(), "13.0");
+    }
+
+    #[test]
+    fn the_mapping_of_an_address_names_its_file() {
+        let maps = "\
+7f00-7f10 r--p 00000000 fe:00 12  /opt/a dir/libcudart.so.12
+7f10-7f20 r-xp 00001000 fe:00 12  /opt/a dir/libcudart.so.12
+8000-8010 rw-p 00000000 00:00 0 \n";
+        assert_eq!(
+            file_at(maps, 0x7f15),
+            Some(PathBuf::from("/opt/a dir/libcudart.so.12"))
+        );
+        assert_eq!(file_at(maps, 0x8005), None);
+        assert_eq!(file_at(maps, 0x9000), None);
+    }
+}

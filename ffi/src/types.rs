@@ -1,0 +1,458 @@
+//! The C types of the table: handles, structs and enumerations, by their C names.
+//!
+//! Each struct states the size and every field's offset as written in the
+//! headers of CUDA 11.7 to 13.5 on x86-64. The compiler holds the Rust layout
+//! to these numbers here; `cargo xtask abi` holds the numbers to real headers.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::fmt;
+
+/// One struct of the table: what `cargo xtask abi` compares with a header.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// The C name.
+    pub name: &'static str,
+    /// `sizeof`, in bytes.
+    pub size: usize,
+    /// Each field's C name and `offsetof`, in bytes.
+    pub fields: &'static [(&'static str, usize)],
+}
+
+/// One named constant of the table: what `cargo xtask abi` compares with a header.
+#[derive(Debug, Clone, Copy)]
+pub struct Constant {
+    /// The C enumeration it belongs to.
+    pub type_name: &'static str,
+    /// The enumerator's C name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: i64,
+}
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name(pub *mut c_void);
+
+        impl $name {
+            /// The null handle; for a stream, the legacy default stream.
+            pub const NULL: Self = Self(core::ptr::null_mut());
+
+            /// Whether this is the null handle.
+            #[must_use]
+            pub fn is_null(self) -> bool {
+                self.0.is_null()
+            }
+        }
+    )*};
+}
+
+handles! {
+    /// A graph: nodes and their dependencies. Same C type as the driver's `CUgraph`.
+    cudaGraph_t;
+    /// A node of a graph. Same C type as the driver's `CUgraphNode`.
+    cudaGraphNode_t;
+    /// An instantiated graph. Same C type as the driver's `CUgraphExec`.
+    cudaGraphExec_t;
+    /// A stream. Same C type as the driver's `CUstream`.
+    cudaStream_t;
+    /// An event. Same C type as the driver's `CUevent`.
+    cudaEvent_t;
+    /// A loaded library of kernels (12.8 and later).
+    cudaLibrary_t;
+    /// A kernel of a loaded library; may be given as a kernel node's `func` from 12.8 on.
+    cudaKernel_t;
+}
+
+macro_rules! enums {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($repr:ty) {
+            $($(#[$vdoc:meta])* $constant:ident = $c_name:ident = $value:literal,)*
+        }
+    )*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// A transparent integer, never a Rust enum: a newer library may
+            /// return a value that this table does not know.
+            #[repr(transparent)]
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+            pub struct $name(pub $repr);
+
+            impl $name {
+                $(
+                    $(#[$vdoc])*
+                    #[doc = concat!("`", stringify!($c_name), "` = ", stringify!($value), ".")]
+                    pub const $constant: Self = Self($value);
+                )*
+
+                /// The C enumerator's name, where the table has it.
+                #[must_use]
+                pub fn known_name(self) -> Option<&'static str> {
+                    match self.0 {
+                        $($value => Some(stringify!($c_name)),)*
+                        _ => None,
+                    }
+                }
+            }
+
+            impl fmt::Debug for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    match self.known_name() {
+                        Some(name) => f.write_str(name),
+                        None => write!(f, concat!(stringify!($name), "({})"), self.0),
+                    }
+                }
+            }
+        )*
+
+        /// Every constant of the table, for the ABI check.
+        pub const CONSTANTS: &[Constant] = &[
+            $($(Constant {
+                type_name: stringify!($name),
+                name: stringify!($c_name),
+                value: $value,
+            },)*)*
+        ];
+    };
+}
+
+enums! {
+    /// What a runtime call returned.
+    cudaError_t(c_int) {
+        SUCCESS = cudaSuccess = 0,
+        INVALID_VALUE = cudaErrorInvalidValue = 1,
+        MEMORY_ALLOCATION = cudaErrorMemoryAllocation = 2,
+        INITIALIZATION_ERROR = cudaErrorInitializationError = 3,
+        CUDART_UNLOADING = cudaErrorCudartUnloading = 4,
+        INVALID_CONFIGURATION = cudaErrorInvalidConfiguration = 9,
+        STUB_LIBRARY = cudaErrorStubLibrary = 34,
+        INSUFFICIENT_DRIVER = cudaErrorInsufficientDriver = 35,
+        CALL_REQUIRES_NEWER_DRIVER = cudaErrorCallRequiresNewerDriver = 36,
+        DEVICES_UNAVAILABLE = cudaErrorDevicesUnavailable = 46,
+        INVALID_DEVICE_FUNCTION = cudaErrorInvalidDeviceFunction = 98,
+        NO_DEVICE = cudaErrorNoDevice = 100,
+        INVALID_DEVICE = cudaErrorInvalidDevice = 101,
+        INVALID_KERNEL_IMAGE = cudaErrorInvalidKernelImage = 200,
+        NO_KERNEL_IMAGE_FOR_DEVICE = cudaErrorNoKernelImageForDevice = 209,
+        INVALID_PTX = cudaErrorInvalidPtx = 218,
+        JIT_COMPILER_NOT_FOUND = cudaErrorJitCompilerNotFound = 221,
+        UNSUPPORTED_PTX_VERSION = cudaErrorUnsupportedPtxVersion = 222,
+        JIT_COMPILATION_DISABLED = cudaErrorJitCompilationDisabled = 223,
+        OPERATING_SYSTEM = cudaErrorOperatingSystem = 304,
+        INVALID_RESOURCE_HANDLE = cudaErrorInvalidResourceHandle = 400,
+        ILLEGAL_STATE = cudaErrorIllegalState = 401,
+        SYMBOL_NOT_FOUND = cudaErrorSymbolNotFound = 500,
+        NOT_READY = cudaErrorNotReady = 600,
+        ILLEGAL_ADDRESS = cudaErrorIllegalAddress = 700,
+        LAUNCH_FAILURE = cudaErrorLaunchFailure = 719,
+        NOT_SUPPORTED = cudaErrorNotSupported = 801,
+        SYSTEM_NOT_READY = cudaErrorSystemNotReady = 802,
+        SYSTEM_DRIVER_MISMATCH = cudaErrorSystemDriverMismatch = 803,
+        COMPAT_NOT_SUPPORTED_ON_DEVICE = cudaErrorCompatNotSupportedOnDevice = 804,
+        UNKNOWN = cudaErrorUnknown = 999,
+    }
+
+    /// The four attributes of a device's graph memory, each a `u64` of bytes (R47).
+    cudaGraphMemAttributeType(c_uint) {
+        /// Physical bytes mapped by at least one graph now (R48).
+        USED_MEM_CURRENT = cudaGraphMemAttrUsedMemCurrent = 0,
+        /// The high mark of the used bytes; may be set, only to 0 (R49).
+        USED_MEM_HIGH = cudaGraphMemAttrUsedMemHigh = 1,
+        /// Physical bytes the driver holds for this process's graph allocations (R48).
+        RESERVED_MEM_CURRENT = cudaGraphMemAttrReservedMemCurrent = 2,
+        /// The high mark of the reserved bytes; may be set, only to 0 (R49).
+        RESERVED_MEM_HIGH = cudaGraphMemAttrReservedMemHigh = 3,
+    }
+
+    /// How the memory of an alloc node is backed; only `PINNED` is accepted (R28).
+    cudaMemAllocationType(c_uint) {
+        INVALID = cudaMemAllocationTypeInvalid = 0,
+        PINNED = cudaMemAllocationTypePinned = 1,
+    }
+
+    /// How an allocation could be exported; alloc nodes require `NONE` (R29).
+    cudaMemAllocationHandleType(c_uint) {
+        NONE = cudaMemHandleTypeNone = 0,
+        POSIX_FILE_DESCRIPTOR = cudaMemHandleTypePosixFileDescriptor = 1,
+    }
+
+    /// What kind of place a memory location names.
+    cudaMemLocationType(c_uint) {
+        INVALID = cudaMemLocationTypeInvalid = 0,
+        DEVICE = cudaMemLocationTypeDevice = 1,
+    }
+
+    /// What a device may do with memory.
+    cudaMemAccessFlags(c_uint) {
+        PROT_NONE = cudaMemAccessFlagsProtNone = 0,
+        PROT_READ = cudaMemAccessFlagsProtRead = 1,
+        PROT_READ_WRITE = cudaMemAccessFlagsProtReadWrite = 3,
+    }
+
+    /// A question to a device.
+    cudaDeviceAttr(c_uint) {
+        /// Nominal SM clock rate, in kHz.
+        CLOCK_RATE = cudaDevAttrClockRate = 13,
+        MULTI_PROCESSOR_COUNT = cudaDevAttrMultiProcessorCount = 16,
+        COMPUTE_CAPABILITY_MAJOR = cudaDevAttrComputeCapabilityMajor = 75,
+        COMPUTE_CAPABILITY_MINOR = cudaDevAttrComputeCapabilityMinor = 76,
+        /// Whether graph memory nodes are supported (R54).
+        MEMORY_POOLS_SUPPORTED = cudaDevAttrMemoryPoolsSupported = 115,
+    }
+
+    /// An option of a just-in-time compilation; values equal the driver's.
+    cudaJitOption(c_uint) {
+        /// A buffer that takes the compiler's errors.
+        ERROR_LOG_BUFFER = cudaJitErrorLogBuffer = 5,
+        /// That buffer's size in bytes, as a value cast to a pointer.
+        ERROR_LOG_BUFFER_SIZE_BYTES = cudaJitErrorLogBufferSizeBytes = 6,
+    }
+}
+
+macro_rules! flags {
+    ($(
+        $(#[$doc:meta])*
+        $module:ident: $repr:ty {
+            $($(#[$vdoc:meta])* $constant:ident = $c_name:ident = $value:literal,)*
+        }
+    )*) => {
+        $(
+            $(#[$doc])*
+            pub mod $module {
+                $(
+                    $(#[$vdoc])*
+                    #[doc = concat!("`", stringify!($c_name), "` = ", stringify!($value), ".")]
+                    pub const $constant: $repr = $value;
+                )*
+            }
+        )*
+
+        /// Every flag of the table, for the ABI check.
+        pub const FLAGS: &[Constant] = &[
+            $($(Constant {
+                type_name: "",
+                name: stringify!($c_name),
+                value: $value,
+            },)*)*
+        ];
+    };
+}
+
+flags! {
+    /// Flags of `cudaStreamCreateWithFlags`.
+    stream_flags: u32 {
+        DEFAULT = cudaStreamDefault = 0,
+        /// The stream does not wait for the legacy default stream.
+        NON_BLOCKING = cudaStreamNonBlocking = 1,
+    }
+
+    /// Flags of `cudaEventCreateWithFlags`.
+    event_flags: u32 {
+        DEFAULT = cudaEventDefault = 0,
+        DISABLE_TIMING = cudaEventDisableTiming = 2,
+    }
+
+    /// Flags of `cudaGraphInstantiateWithFlags`.
+    instantiate_flags: u64 {
+        /// A launch first frees what the last one left allocated (R19).
+        AUTO_FREE_ON_LAUNCH = cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
+        DEVICE_LAUNCH = cudaGraphInstantiateFlagDeviceLaunch = 4,
+    }
+
+    /// Flags of `cudaGraphDebugDotPrint`.
+    dot_flags: u32 {
+        VERBOSE = cudaGraphDebugDotFlagsVerbose = 1,
+    }
+}
+
+macro_rules! structs {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident: $size:literal bytes {
+            $($(#[$fdoc:meta])* $field:ident as $c_field:ident: $ty:ty = $offset:literal,)*
+        }
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C)]
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name {
+                $(
+                    $(#[$fdoc])*
+                    #[doc = concat!("`", stringify!($c_field), "`, at byte ", $offset, ".")]
+                    pub $field: $ty,
+                )*
+            }
+
+            const _: () = assert!(size_of::<$name>() == $size);
+            $(const _: () = assert!(core::mem::offset_of!($name, $field) == $offset);)*
+
+            impl $name {
+                /// All bytes zero, which every version reads as "no option given".
+                #[must_use]
+                pub const fn zeroed() -> Self {
+                    // SAFETY: every field is an integer, an array of integers, a
+                    // nullable pointer, an optional function or such a struct again.
+                    unsafe { core::mem::zeroed() }
+                }
+            }
+        )*
+
+        /// Every struct of the table, for the ABI check.
+        pub const LAYOUTS: &[Layout] = &[
+            $(Layout {
+                name: stringify!($name),
+                size: $size,
+                fields: &[$((stringify!($c_field), $offset),)*],
+            },)*
+        ];
+    };
+}
+
+structs! {
+    /// A place that memory can be in.
+    cudaMemLocation: 8 bytes {
+        type_ as type: cudaMemLocationType = 0,
+        /// The device's ordinal, for a device location.
+        id as id: c_int = 4,
+    }
+
+    /// Access for one more device (R51).
+    cudaMemAccessDesc: 12 bytes {
+        location as location: cudaMemLocation = 0,
+        flags as flags: cudaMemAccessFlags = 8,
+    }
+
+    /// What kind of pool an allocation comes from. Newer versions carved fields
+    /// out of `reserved`, so the whole struct must start as zeroes.
+    cudaMemPoolProps: 88 bytes {
+        alloc_type as allocType: cudaMemAllocationType = 0,
+        handle_types as handleTypes: cudaMemAllocationHandleType = 4,
+        location as location: cudaMemLocation = 8,
+        win32_security_attributes as win32SecurityAttributes: *mut c_void = 16,
+        reserved as reserved: [u8; 64] = 24,
+    }
+
+    /// Parameters of an alloc node, in and out.
+    cudaMemAllocNodeParams: 120 bytes {
+        pool_props as poolProps: cudaMemPoolProps = 0,
+        access_descs as accessDescs: *const cudaMemAccessDesc = 88,
+        access_desc_count as accessDescCount: usize = 96,
+        /// Requested size in bytes.
+        bytesize as bytesize: usize = 104,
+        /// Out: the allocation's virtual address, fixed from here on (R1).
+        dptr as dptr: *mut c_void = 112,
+    }
+
+    /// Extents of a grid or a block.
+    dim3: 12 bytes {
+        x as x: c_uint = 0,
+        y as y: c_uint = 4,
+        z as z: c_uint = 8,
+    }
+
+    /// Parameters of a kernel node.
+    cudaKernelNodeParams: 56 bytes {
+        /// A host stub, or from 12.8 on a `cudaKernel_t`.
+        func as func: *mut c_void = 0,
+        grid_dim as gridDim: dim3 = 8,
+        block_dim as blockDim: dim3 = 20,
+        /// Dynamic shared memory in bytes.
+        shared_mem_bytes as sharedMemBytes: c_uint = 32,
+        /// One pointer an argument; the values are copied by the call.
+        kernel_params as kernelParams: *mut *mut c_void = 40,
+        extra as extra: *mut *mut c_void = 48,
+    }
+}
+
+/// Only the head of `cudaDeviceProp` is the same in every version, and its size
+/// is not (728, 1032 and 1008 bytes for 11.x, 12.x and 13.x): a buffer larger
+/// than any of them, of which only `name` is to be read.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub struct cudaDeviceProp {
+    /// The device's name, NUL-terminated.
+    pub name: [c_char; 256],
+    /// Fields that moved or went from one version to the next.
+    pub unstable: [u8; 3840],
+}
+
+impl cudaDeviceProp {
+    /// All bytes zero.
+    #[must_use]
+    pub const fn zeroed() -> Self {
+        Self {
+            name: [0; 256],
+            unstable: [0; 3840],
+        }
+    }
+}
+
+impl fmt::Debug for cudaDeviceProp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: Vec<u8> = self
+            .name
+            .iter()
+            .take_while(|&&c| c != 0)
+            .map(|&c| c.cast_unsigned())
+            .collect();
+        write!(
+            f,
+            "cudaDeviceProp {{ name: {:?}, .. }}",
+            String::from_utf8_lossy(&name)
+        )
+    }
+}
+
+/// An option of a library load. The table passes none, so no constant is needed.
+#[repr(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct cudaLibraryOption(pub c_uint);
+
+impl cudaError_t {
+    /// Whether the call succeeded.
+    #[must_use]
+    pub fn is_success(self) -> bool {
+        self == Self::SUCCESS
+    }
+}
+
+impl dim3 {
+    /// `x` in the first dimension, 1 in the others.
+    #[must_use]
+    pub const fn linear(x: c_uint) -> Self {
+        Self { x, y: 1, z: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_code_that_no_header_has_is_carried() {
+        let odd = cudaError_t(123_456);
+        assert_eq!(odd.known_name(), None);
+        assert_eq!(format!("{odd:?}"), "cudaError_t(123456)");
+        assert!(!odd.is_success());
+    }
+
+    #[test]
+    fn attribute_zero_is_used_mem_current() {
+        assert_eq!(
+            cudaGraphMemAttributeType(0).known_name(),
+            Some("cudaGraphMemAttrUsedMemCurrent")
+        );
+    }
+
+    #[test]
+    fn the_device_property_buffer_is_larger_than_any_versions_struct() {
+        for version_size in [728, 1032, 1008] {
+            assert!(size_of::<cudaDeviceProp>() >= 2 * version_size);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! CUDA graph memory nodes: how they reuse virtual addresses and physical memory.
