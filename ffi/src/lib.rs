@@ -10,6 +10,8 @@
 //!   that the compiler checks here and `cargo xtask abi` against real headers.
 //! - [`loader`] finds a library; [`driver`] is the way to a kernel for runtimes
 //!   older than 12.8.
+//! - [`ptx`] reads a PTX file's head and compares it with driver and device.
+//! - [`advice`] is what to do about each code.
 //!
 //! With the log target `cudart` at `trace` every call is shown with arguments,
 //! result, what it wrote, and its time.
@@ -23,8 +25,10 @@
     reason = "C names are kept as they are"
 )]
 
+pub mod advice;
 pub mod driver;
 pub mod loader;
+pub mod ptx;
 pub mod table;
 mod trace;
 pub mod types;

@@ -136,6 +136,8 @@ enums! {
         INVALID_DEVICE_FUNCTION = cudaErrorInvalidDeviceFunction = 98,
         NO_DEVICE = cudaErrorNoDevice = 100,
         INVALID_DEVICE = cudaErrorInvalidDevice = 101,
+        SOFTWARE_VALIDITY_NOT_ESTABLISHED = cudaErrorSoftwareValidityNotEstablished = 103,
+        STARTUP_FAILURE = cudaErrorStartupFailure = 127,
         INVALID_KERNEL_IMAGE = cudaErrorInvalidKernelImage = 200,
         NO_KERNEL_IMAGE_FOR_DEVICE = cudaErrorNoKernelImageForDevice = 209,
         INVALID_PTX = cudaErrorInvalidPtx = 218,
@@ -153,6 +155,8 @@ enums! {
         SYSTEM_NOT_READY = cudaErrorSystemNotReady = 802,
         SYSTEM_DRIVER_MISMATCH = cudaErrorSystemDriverMismatch = 803,
         COMPAT_NOT_SUPPORTED_ON_DEVICE = cudaErrorCompatNotSupportedOnDevice = 804,
+        STREAM_CAPTURE_UNSUPPORTED = cudaErrorStreamCaptureUnsupported = 900,
+        STREAM_CAPTURE_INVALIDATED = cudaErrorStreamCaptureInvalidated = 901,
         UNKNOWN = cudaErrorUnknown = 999,
     }
 
