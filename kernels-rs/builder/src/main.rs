@@ -1,0 +1,65 @@
+//! Compiles `clock_block` to PTX with rust-cuda. The only crate of the project
+//! that names cuda_builder; `cargo xtask kernel --with rust-cuda` calls it with
+//! the environment that cuda_builder and the code generator need.
+//!
+//! Arguments: `--arch compute_75 --ptx FILE --ir FILE`. The IR is what the code
+//! generator hands to libNVVM.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cuda_builder::{CudaBuilder, NvvmArch};
+
+fn main() -> ExitCode {
+    match arguments(env::args().skip(1)).and_then(|request| build(&request)) {
+        Ok(ptx) => {
+            println!("{}", ptx.display());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Request {
+    arch: NvvmArch,
+    ptx: PathBuf,
+    ir: PathBuf,
+}
+
+fn arguments(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
+    let (mut arch, mut ptx, mut ir) = (None, None, None);
+    while let Some(name) = args.next() {
+        let value = args.next().ok_or(format!("{name} needs a value"))?;
+        match name.as_str() {
+            "--arch" => {
+                let known = value.parse::<NvvmArch>();
+                arch = Some(known.map_err(|_| format!("libNVVM has no architecture {value}"))?);
+            }
+            "--ptx" => ptx = Some(PathBuf::from(value)),
+            "--ir" => ir = Some(PathBuf::from(value)),
+            _ => return Err(format!("unknown argument {name}")),
+        }
+    }
+    Ok(Request {
+        arch: arch.unwrap_or_default(),
+        ptx: ptx.ok_or("--ptx FILE is missing")?,
+        ir: ir.ok_or("--ir FILE is missing")?,
+    })
+}
+
+fn build(request: &Request) -> Result<PathBuf, String> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("the builder lies outside its workspace")?;
+    CudaBuilder::new(workspace)
+        .arch(request.arch)
+        .build_args(&["--package=clock_block", "--features=rust-cuda", "--locked"])
+        .final_module_path(&request.ir)
+        .copy_to(&request.ptx)
+        .build()
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,268 @@
+//! `cargo xtask kernel`: the kernel's PTX, by the best compiler that is here.
+//!
+//! Three sources, best first: rust-cuda, rustc's own NVPTX backend, and the
+//! PTX committed in `kernels-rs/ptx`. A caller gets the file, what made it,
+//! and one sentence of why not a better one.
+
+mod arch;
+mod provenance;
+pub mod rust_cuda;
+pub mod rustc;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ValueEnum;
+
+pub use arch::Arch;
+pub use provenance::Provenance;
+
+use crate::toolchain::Env;
+use crate::trouble::Trouble;
+
+/// The PTX that the host embeds, made by the workspace's own rustc.
+pub const EMBEDDED: &str = "kernels-rs/ptx/clock_block.ptx";
+
+/// Which compiler makes the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum With {
+    /// The first of the others that this machine has all the parts for.
+    #[default]
+    Auto,
+    /// cuda_builder with rustc_codegen_nvvm and libNVVM.
+    RustCuda,
+    /// rustc's own NVPTX backend.
+    Rustc,
+    /// No compiler: the PTX committed in kernels-rs/ptx.
+    Embedded,
+}
+
+/// What the compiler writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Emit {
+    /// What the driver loads.
+    #[default]
+    Ptx,
+    /// The step before: LLVM IR, or NVVM IR from rust-cuda.
+    LlvmIr,
+}
+
+/// Options of `cargo xtask kernel`.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Args {
+    /// The compiler; one that is named is used or the task fails.
+    #[arg(long, value_enum, default_value_t)]
+    pub with: With,
+    /// The architecture, such as compute_75 (default: rustc sm_60, rust-cuda
+    /// compute_75).
+    #[arg(long)]
+    pub arch: Option<Arch>,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t)]
+    pub emit: Emit,
+    /// Also make it the committed PTX of its compiler in kernels-rs/ptx.
+    #[arg(long)]
+    pub bless: bool,
+}
+
+/// What one compiler made.
+#[derive(Debug)]
+pub struct Built {
+    path: PathBuf,
+    provenance: Provenance,
+    /// Said after the compiler's name, where there is more to say.
+    remark: Option<&'static str>,
+}
+
+/// The kernel as `build` gives it.
+#[derive(Debug)]
+pub struct BuiltKernel {
+    /// The PTX (or LLVM IR) file.
+    pub path: PathBuf,
+    /// What made it.
+    pub provenance: Provenance,
+    /// One line: which compiler, and why none of the better ones.
+    pub why: String,
+}
+
+/// Runs the subcommand: the line of why on standard error, the file's path on
+/// standard output.
+///
+/// # Errors
+///
+/// As [`build`].
+pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
+    let built = build(args, root, &Env::real())?;
+    eprintln!("{}", built.why);
+    println!("{}", built.path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Gets the kernel as `args` ask for it; results go below `target/kernel`.
+///
+/// # Errors
+///
+/// When the compiler that `args` name is not complete or fails, or when
+/// `auto` finds not even the committed PTX: a [`Trouble`] of cause and remedy,
+/// after the compiler's own output went to standard error.
+pub fn build(args: &Args, root: &Path, env: &Env) -> anyhow::Result<BuiltKernel> {
+    if args.bless && !matches!(args.with, With::Rustc | With::RustCuda) {
+        return Err(Trouble::new(
+            "--bless needs a compiler by name",
+            "add `--with rustc` or `--with rust-cuda`",
+        )
+        .into());
+    }
+    let out = root.join("target/kernel");
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    let one = |with| attempt(with, args, root, env, &out);
+    let (built, why_not) = match args.with {
+        With::Auto => first_of([With::RustCuda, With::Rustc, With::Embedded], one)?,
+        named => (one(named)?, String::new()),
+    };
+    let mut why = describe(&built);
+    if !why_not.is_empty() {
+        let _ = write!(why, "; {why_not}");
+    }
+    if args.bless {
+        let kept = bless(args.with, root, &built)?;
+        let _ = write!(why, "; kept as {kept}");
+    }
+    Ok(BuiltKernel {
+        path: built.path,
+        provenance: built.provenance,
+        why,
+    })
+}
+
+/// The first compiler that works, and why the ones before it did not.
+fn first_of<const N: usize>(
+    order: [With; N],
+    attempt: impl Fn(With) -> anyhow::Result<Built>,
+) -> anyhow::Result<(Built, String)> {
+    let mut refusals: Vec<String> = Vec::new();
+    for with in order {
+        match attempt(with) {
+            Ok(built) => return Ok((built, refusals.join("; "))),
+            Err(error) => {
+                let cause = error
+                    .downcast_ref::<Trouble>()
+                    .map_or_else(|| format!("{error:#}"), |trouble| trouble.what.clone());
+                refusals.push(format!("not {}: {cause}", name(with)));
+            }
+        }
+    }
+    Err(Trouble::new(
+        format!("no kernel: {}", refusals.join("; ")),
+        "`cargo xtask doctor` lists what each compiler needs",
+    )
+    .into())
+}
+
+fn attempt(with: With, args: &Args, root: &Path, env: &Env, out: &Path) -> anyhow::Result<Built> {
+    let arch = args.arch.as_ref();
+    match with {
+        With::RustCuda => {
+            let setup = rust_cuda::Setup::find(env, root)?;
+            rust_cuda::build(&setup, root, out, arch, args.emit)
+        }
+        // The committed file is the workspace compiler's, so blessing is too.
+        With::Rustc if args.bless => {
+            let setup = rustc::Setup::workspace(env, root)?;
+            rustc::build(&setup, root, out, arch, args.emit)
+        }
+        With::Rustc => {
+            let setup = rustc::Setup::find(env, root)?;
+            rustc::build(&setup, root, out, arch, args.emit)
+        }
+        With::Embedded | With::Auto => embedded(root, arch, args.emit),
+    }
+}
+
+/// The committed PTX, where what is asked for is what it is.
+fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit) -> anyhow::Result<Built> {
+    let path = root.join(EMBEDDED);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        Trouble::new(
+            format!("cannot read {EMBEDDED}: {error}"),
+            format!("git checkout {EMBEDDED}"),
+        )
+    })?;
+    if emit != Emit::Ptx {
+        return Err(Trouble::new(
+            "the committed kernel is PTX; there is no LLVM IR of it",
+            "`--with rustc --emit llvm-ir`",
+        )
+        .into());
+    }
+    let (provenance, _) = Provenance::split_from(&text);
+    let is = provenance
+        .get("arch")
+        .unwrap_or("of an unknown architecture");
+    if let Some(wanted) = arch
+        && is.parse().as_ref() != Ok(wanted)
+    {
+        return Err(Trouble::new(
+            format!("the committed PTX is {is}, not {}", wanted.sm()),
+            "leave --arch out: the driver compiles it for newer GPUs; or `--with rustc`",
+        )
+        .into());
+    }
+    let is_current = provenance.get("source-sha256") == Some(&source_sha256(root)?);
+    Ok(Built {
+        path,
+        provenance,
+        remark: Some(if is_current {
+            "the committed PTX"
+        } else {
+            "the committed PTX, of another source than kernels-rs/src/lib.rs is now"
+        }),
+    })
+}
+
+/// Copies a result to its committed place.
+fn bless(with: With, root: &Path, built: &Built) -> anyhow::Result<&'static str> {
+    let place = match with {
+        With::RustCuda => "kernels-rs/ptx/clock_block.rust-cuda.ptx",
+        _ => EMBEDDED,
+    };
+    anyhow::ensure!(
+        built.path.extension().is_some_and(|ext| ext == "ptx"),
+        "only PTX is committed, not LLVM IR"
+    );
+    fs::copy(&built.path, root.join(place)).with_context(|| format!("cannot write {place}"))?;
+    Ok(place)
+}
+
+fn describe(built: &Built) -> String {
+    let get = |key| built.provenance.get(key).unwrap_or("unknown");
+    let mut line = format!("kernel: {} by {}", get("arch"), get("compiler"));
+    if let Some(remark) = built.remark {
+        let _ = write!(line, ", {remark}");
+    }
+    line
+}
+
+fn name(with: With) -> &'static str {
+    match with {
+        With::Auto => "auto",
+        With::RustCuda => "rust-cuda",
+        With::Rustc => "rustc",
+        With::Embedded => "embedded",
+    }
+}
+
+/// The kernel source's SHA-256, in hexadecimal.
+fn source_sha256(root: &Path) -> anyhow::Result<String> {
+    let path = root.join("kernels-rs/src/lib.rs");
+    let source = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut hex = String::new();
+    for byte in hmac_sha256::Hash::hash(&source) {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    Ok(hex)
+}

@@ -1,0 +1,47 @@
+//! `cargo xtask`: the project's own tasks. A subcommand is one variant of
+//! [`Task`] and one module with `Args` and `run`.
+
+mod kernel;
+mod toolchain;
+mod trouble;
+mod wheels;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Build, check and run the CUDA graph memory study.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Get the kernel's PTX from the best compiler that is here.
+    Kernel(kernel::Args),
+}
+
+fn main() -> ExitCode {
+    let root = repository_root();
+    let outcome = match Cli::parse().task {
+        Task::Kernel(args) => kernel::run(&args, &root),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The repository, wherever in it cargo was called.
+fn repository_root() -> PathBuf {
+    let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest_dir
+        .parent()
+        .map_or_else(|| manifest_dir.clone(), PathBuf::from)
+}

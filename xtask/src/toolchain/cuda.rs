@@ -1,0 +1,194 @@
+//! A CUDA toolkit as rust-cuda's build scripts look for one, and libNVVM.
+
+use std::ffi::c_int;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Env;
+use crate::trouble::Trouble;
+
+/// The variables that rust-cuda reads, in its order. `CUDA_HOME` is not one.
+const VARIABLES: [&str; 3] = ["CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR"];
+
+/// Where it looks when none of them names a toolkit.
+const DEFAULTS: [&str; 3] = ["/usr/lib/cuda", "/usr/local/cuda", "/opt/cuda"];
+
+const WHERE_TO_GET: &str =
+    "install the CUDA toolkit (12.x or 13.x) and set CUDA_PATH to it, such as /usr/local/cuda";
+
+/// A toolkit with everything that rust-cuda reads from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cuda {
+    /// Its root folder.
+    pub root: PathBuf,
+    /// The variable that named it, or `default path`.
+    pub from: &'static str,
+    /// `CUDA_VERSION` of `cuda.h`: 12090 is 12.9.
+    pub version: u32,
+}
+
+/// libNVVM, opened and asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nvvm {
+    /// The library file.
+    pub library: PathBuf,
+    /// The folder that `LD_LIBRARY_PATH` needs.
+    pub dir: PathBuf,
+    /// The version of the IR that it reads, such as `2.0`.
+    pub ir_version: String,
+}
+
+impl Cuda {
+    /// `12.9`.
+    pub fn release(&self) -> String {
+        format!("{}.{}", self.version / 1000, self.version % 1000 / 10)
+    }
+}
+
+/// Finds the toolkit: the first variable whose folder holds `include/cuda.h`,
+/// else the default paths.
+///
+/// # Errors
+///
+/// None found, with a word on what the variables hold instead; or one that
+/// lacks a header or libdevice.
+pub fn find(env: &Env) -> Result<Cuda, Trouble> {
+    let is_root = |root: &Path| root.join("include/cuda.h").is_file();
+    let named = VARIABLES
+        .iter()
+        .filter_map(|name| Some((*name, env.path_var(name)?)))
+        .find(|(_, root)| is_root(root));
+    let found = named.or_else(|| {
+        DEFAULTS
+            .iter()
+            .map(|path| ("default path", env.at(path)))
+            .find(|(_, root)| is_root(root))
+    });
+    let Some((from, root)) = found else {
+        return Err(no_toolkit(env, is_root));
+    };
+    let version = cuda_version(&root)?;
+    for file in [
+        "include/cuda_runtime_api.h",
+        "nvvm/include/nvvm.h",
+        "nvvm/libdevice/libdevice.10.bc",
+    ] {
+        if !root.join(file).is_file() {
+            return Err(Trouble::new(
+                format!("the CUDA toolkit in {} has no {file}", root.display()),
+                "install the whole toolkit; distributions and wheels split it, and lay out 13.x otherwise",
+            ));
+        }
+    }
+    Ok(Cuda {
+        root,
+        from,
+        version,
+    })
+}
+
+/// Opens the toolkit's libNVVM and asks for its version, as the code
+/// generator's first call to it would.
+///
+/// # Errors
+///
+/// No library, one that does not load, or one without the name that the
+/// dynamic linker looks for.
+pub fn nvvm(cuda: &Cuda) -> Result<Nvvm, Trouble> {
+    let dir = cuda.root.join("nvvm/lib64");
+    let library = dir.join("libnvvm.so");
+    if !library.is_file() {
+        return Err(Trouble::new(
+            format!("no libNVVM: {} does not exist", library.display()),
+            "install the toolkit's nvcc package, which brings nvvm/lib64",
+        ));
+    }
+    let ir_version = ir_version(&library).map_err(|why| {
+        Trouble::new(
+            format!("libNVVM does not load: {why}"),
+            "reinstall the toolkit for this machine's architecture",
+        )
+    })?;
+    // What is linked with -lnvvm asks for the SONAME when it starts.
+    if !dir.join("libnvvm.so.4").exists() {
+        return Err(Trouble::new(
+            format!(
+                "{} has no libnvvm.so.4, the name that programs load",
+                dir.display()
+            ),
+            format!("ln -s libnvvm.so {}", dir.join("libnvvm.so.4").display()),
+        ));
+    }
+    Ok(Nvvm {
+        library,
+        dir,
+        ir_version,
+    })
+}
+
+fn no_toolkit(env: &Env, is_root: impl Fn(&Path) -> bool) -> Trouble {
+    if let Some(home) = env.path_var("CUDA_HOME").filter(|home| is_root(home)) {
+        return Trouble::new(
+            "CUDA_HOME names a CUDA toolkit, but rust-cuda does not read CUDA_HOME",
+            format!("export CUDA_PATH={}", home.display()),
+        );
+    }
+    let misled = VARIABLES
+        .iter()
+        .find_map(|name| Some((name, env.path_var(name)?)));
+    match misled {
+        Some((name, path)) => Trouble::new(
+            format!(
+                "no CUDA toolkit: {name}={} holds no include/cuda.h",
+                path.display()
+            ),
+            WHERE_TO_GET,
+        ),
+        None => Trouble::new(
+            format!(
+                "no CUDA toolkit: {} are not set, nothing in {}",
+                VARIABLES.join(", "),
+                DEFAULTS.join(", ")
+            ),
+            WHERE_TO_GET,
+        ),
+    }
+}
+
+fn cuda_version(root: &Path) -> Result<u32, Trouble> {
+    let header = root.join("include/cuda.h");
+    let text = fs::read(&header).unwrap_or_default();
+    String::from_utf8_lossy(&text)
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("#define CUDA_VERSION")?
+                .trim()
+                .parse()
+                .ok()
+        })
+        .ok_or_else(|| {
+            Trouble::new(
+                format!("{} does not define CUDA_VERSION", header.display()),
+                WHERE_TO_GET,
+            )
+        })
+}
+
+fn ir_version(library: &Path) -> Result<String, String> {
+    type NvvmIrVersion =
+        unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
+    // SAFETY: the toolkit's own libNVVM; its initialisers set up LLVM and
+    // touch nothing of ours.
+    let nvvm = unsafe { libloading::Library::new(library) }.map_err(|e| e.to_string())?;
+    // SAFETY: the prototype is nvvm.h's for nvvmIRVersion.
+    let ask =
+        unsafe { nvvm.get::<NvvmIrVersion>(b"nvvmIRVersion\0") }.map_err(|e| e.to_string())?;
+    let (mut major, mut minor, mut debug_major, mut debug_minor) = (0, 0, 0, 0);
+    // SAFETY: four valid pointers to int, and the library stays loaded for the
+    // call.
+    let code = unsafe { ask(&mut major, &mut minor, &mut debug_major, &mut debug_minor) };
+    match code {
+        0 => Ok(format!("{major}.{minor}")),
+        code => Err(format!("nvvmIRVersion answers {code}")),
+    }
+}
