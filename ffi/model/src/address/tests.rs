@@ -1,0 +1,293 @@
+use super::*;
+
+const BASE: u64 = 0x3_0200_0000;
+
+/// A graph under construction; offsets are relative to the base.
+struct Graph {
+    order: Order,
+    space: AddressSpace,
+}
+
+impl Graph {
+    fn new() -> Self {
+        Self {
+            order: Order::new(),
+            space: AddressSpace::new(BASE, Granularity::H200),
+        }
+    }
+
+    fn kernel(&mut self, dependencies: &[usize]) -> usize {
+        self.order
+            .add_node(dependencies)
+            .expect("the test names existing nodes")
+    }
+
+    fn alloc(&mut self, dependencies: &[usize], bytes: u64) -> (usize, u64) {
+        let node = self.kernel(dependencies);
+        let address = self
+            .space
+            .add_alloc(&self.order, node, bytes)
+            .expect("the size is valid");
+        (node, address - BASE)
+    }
+
+    fn free(&mut self, dependencies: &[usize], offset: u64) -> usize {
+        let node = self.kernel(dependencies);
+        self.space
+            .add_free(&self.order, node, BASE + offset)
+            .expect("the allocation is there");
+        node
+    }
+}
+
+#[test]
+fn r3_an_allocation_ordered_after_a_free_gets_its_address() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], 64 * MIB);
+    let kernel = g.kernel(&[a]);
+    let free = g.free(&[kernel], first);
+    let between = g.kernel(&[free]);
+    let (_, second) = g.alloc(&[between], 64 * MIB);
+    assert_eq!(second, first);
+    assert_eq!(g.space.used_bytes(), 64 * MIB);
+}
+
+#[test]
+fn r4_without_that_order_it_gets_another() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], 64 * MIB);
+    g.free(&[a], first);
+    let (_, beside) = g.alloc(&[a], 64 * MIB);
+    let (_, alone) = g.alloc(&[], 64 * MIB);
+    assert_eq!([first, beside, alone], [0, 64 * MIB, 128 * MIB]);
+    assert_eq!(g.space.used_bytes(), 192 * MIB);
+}
+
+#[test]
+fn r6_allocations_that_follow_each_other_may_overlap_in_part() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], 10 * MIB);
+    let free = g.free(&[a], first);
+    let (b, second) = g.alloc(&[free], 4 * MIB);
+    let (_, third) = g.alloc(&[b], 6 * MIB);
+    assert_eq!([first, second, third], [0, 0, 4 * MIB]);
+}
+
+#[test]
+fn r30_a_free_node_needs_an_allocation_that_is_not_freed() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], 1);
+    let free = g.free(&[a], first);
+    let again = g.kernel(&[free]);
+    let twice = g.space.add_free(&g.order, again, BASE);
+    assert_eq!(twice, Err(AddressError::NotAllocated { address: BASE }));
+    let unknown = g.space.add_free(&g.order, again, BASE + 512);
+    assert_eq!(
+        unknown,
+        Err(AddressError::NotAllocated {
+            address: BASE + 512
+        })
+    );
+}
+
+#[test]
+fn m1_used_and_reserved_are_whole_blocks() {
+    for (bytes, mib) in [
+        (1, 32),
+        (MIB, 32),
+        (32 * MIB, 32),
+        (33 * MIB, 64),
+        (64 * MIB, 64),
+        (100 * MIB, 128),
+    ] {
+        let mut g = Graph::new();
+        g.alloc(&[], bytes);
+        assert_eq!(g.space.used_bytes(), mib * MIB, "{bytes} bytes");
+        assert_eq!(g.space.reserved_bytes(), mib * MIB, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn m3_two_live_allocations_of_32_and_16_mib_use_64_and_lie_32_apart() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], 32 * MIB);
+    let (_, second) = g.alloc(&[a], 16 * MIB);
+    assert_eq!(second - first, 32 * MIB);
+    assert_eq!(g.space.used_bytes(), 64 * MIB);
+}
+
+#[test]
+fn m10_zero_bytes_and_more_than_all_addresses_are_refused() {
+    let mut g = Graph::new();
+    let node = g.kernel(&[]);
+    assert_eq!(
+        g.space.add_alloc(&g.order, node, 0),
+        Err(AddressError::ZeroBytes)
+    );
+    for bytes in [u64::MAX, u64::MAX - BASE, u64::MAX / 512 * 512] {
+        let refused = g.space.add_alloc(&g.order, node, bytes);
+        assert_eq!(refused, Err(AddressError::Exhausted { bytes }));
+    }
+    let unknown = g.space.add_alloc(&g.order, 9, 1);
+    assert_eq!(
+        unknown,
+        Err(AddressError::UnknownNode(UnknownNode { node: 9 }))
+    );
+    // None of these left a trace.
+    assert_eq!(g.space.reserved_bytes(), 0);
+    assert_eq!(g.space.add_alloc(&g.order, node, 1), Ok(BASE));
+}
+
+#[test]
+fn m16_addresses_go_in_steps_of_512_and_small_allocations_share_a_block() {
+    let mut g = Graph::new();
+    let offsets = [1, 512, 513, 1].map(|bytes| g.alloc(&[], bytes).1);
+    assert_eq!(offsets, [0, 512, 1024, 2048]);
+    assert_eq!(g.space.mapped_blocks().count(), 1);
+}
+
+#[test]
+fn m16_the_smallest_range_that_fits_is_taken() {
+    let mut g = Graph::new();
+    let (a, large) = g.alloc(&[], 8 * MIB);
+    let (b, _) = g.alloc(&[a], 512);
+    let (c, small) = g.alloc(&[b], 4 * MIB);
+    let (d, _) = g.alloc(&[c], 512);
+    let e = g.free(&[d], large);
+    let f = g.free(&[e], small);
+    let (h, taken) = g.alloc(&[f], 3 * MIB);
+    assert_eq!(taken, small);
+    assert_eq!(g.alloc(&[h], 2 * MIB).1, large);
+}
+
+#[test]
+fn m16_neighbours_join_when_the_second_free_is_ordered_after_the_first() {
+    let mut g = Graph::new();
+    let (a, low) = g.alloc(&[], MIB);
+    let (b, high) = g.alloc(&[a], MIB);
+    let first = g.free(&[b], low);
+    let second = g.free(&[first], high);
+    assert_eq!(g.alloc(&[second], 2 * MIB).1, low);
+}
+
+#[test]
+fn m16_neighbours_freed_on_two_branches_stay_apart_after_the_branches_meet() {
+    let mut g = Graph::new();
+    let (a, low) = g.alloc(&[], MIB);
+    let (b, high) = g.alloc(&[a], MIB);
+    let left = g.free(&[b], low);
+    let right = g.free(&[b], high);
+    let meet = g.kernel(&[left, right]);
+    assert_eq!(g.alloc(&[meet], 2 * MIB).1, 2 * MIB);
+}
+
+#[test]
+fn m16_a_joined_range_is_lost_to_nodes_ordered_after_the_older_free_only() {
+    let mut g = Graph::new();
+    let (a, low) = g.alloc(&[], MIB);
+    let (b, high) = g.alloc(&[a], MIB);
+    let older = g.free(&[b], low);
+    let newer = g.free(&[older], high);
+    assert_eq!(g.alloc(&[older], MIB).1, 2 * MIB);
+    assert_eq!(g.alloc(&[newer], MIB).1, low);
+}
+
+#[test]
+fn m16_the_newest_dependency_with_a_range_that_fits_decides() {
+    let mut g = Graph::new();
+    let (a, small) = g.alloc(&[], MIB);
+    let (b, _) = g.alloc(&[a], 512);
+    let (c, large) = g.alloc(&[b], 4 * MIB);
+    let older = g.free(&[c], small);
+    let newer = g.free(&[c], large);
+    // Both would fit; the smaller lies under the older dependency.
+    let (d, taken) = g.alloc(&[older, newer], MIB);
+    assert_eq!(taken, large);
+    // With that range used up, the one under the older dependency is next.
+    let filled = g.alloc(&[d], 3 * MIB).0;
+    assert_eq!(g.alloc(&[older, filled], MIB).1, small);
+}
+
+#[test]
+fn m16_new_space_starts_where_the_last_ended_even_behind_a_free_range() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], MIB);
+    let free = g.free(&[a], first);
+    assert_eq!(g.alloc(&[free], 2 * MIB).1, MIB);
+}
+
+#[test]
+fn m16_reserved_grows_by_the_whole_size_though_slack_is_used_first() {
+    let mut g = Graph::new();
+    // 16 MiB of slack in the first block, then 32 MiB that need only one more.
+    g.alloc(&[], 16 * MIB);
+    g.alloc(&[], 32 * MIB);
+    assert_eq!(
+        (g.space.used_bytes(), g.space.reserved_bytes()),
+        (64 * MIB, 64 * MIB)
+    );
+    // 16 MiB of slack again; 33 MiB would need one block and get two.
+    g.alloc(&[], 33 * MIB);
+    assert_eq!(
+        (g.space.used_bytes(), g.space.reserved_bytes()),
+        (96 * MIB, 128 * MIB)
+    );
+}
+
+#[test]
+fn r42_the_blocks_of_unfreed_allocations_are_what_a_trim_leaves() {
+    let mut g = Graph::new();
+    let (a, first) = g.alloc(&[], 64 * MIB);
+    let (b, second) = g.alloc(&[a], 16 * MIB);
+    g.free(&[b], first);
+    let left: Vec<u64> = g.space.unfreed().map(|a| a.address - BASE).collect();
+    assert_eq!(left, [second]);
+    assert_eq!(g.space.unfreed_blocks().count(), 1);
+    assert_eq!(g.space.mapped_blocks().count(), 3);
+}
+
+#[test]
+fn a_chain_of_100_000_nodes_with_thousands_of_ranges_is_placed_quickly() {
+    // Ranges of 1 MiB kept apart by live ones, then allocations that each
+    // cut a little off. One pass over all ranges a node would take minutes.
+    let mut g = Graph::new();
+    let mut last = g.kernel(&[]);
+    let mut kept_apart = Vec::new();
+    for _ in 0..10_000 {
+        let (node, offset) = g.alloc(&[last], MIB);
+        last = g.alloc(&[node], 512).0;
+        kept_apart.push(offset);
+    }
+    for &offset in &kept_apart {
+        last = g.free(&[last], offset);
+    }
+    let end = g.space.allocations().iter().map(|a| a.range().end).max();
+    for _ in 0..70_000 {
+        last = g.alloc(&[last], 1024).0;
+    }
+    assert_eq!(
+        g.space.allocations().iter().map(|a| a.range().end).max(),
+        end
+    );
+    assert_eq!(g.order.len(), 100_001);
+}
+
+#[test]
+fn many_unordered_branches_share_nothing_and_each_reuses_its_own() {
+    let mut g = Graph::new();
+    let root = g.kernel(&[]);
+    for branch in 0..20_000 {
+        let (node, offset) = g.alloc(&[root], MIB);
+        let free = g.free(&[node], offset);
+        assert_eq!(offset, branch * MIB);
+        assert_eq!(g.alloc(&[free], MIB / 2).1, offset);
+    }
+}
+
+#[test]
+fn granularity_refuses_blocks_that_steps_do_not_fill() {
+    assert_eq!(Granularity::new(512, 32 * MIB), Some(Granularity::H200));
+    for (step, block) in [(0, 1), (1, 0), (512, 768)] {
+        assert_eq!(Granularity::new(step, block), None);
+    }
+}
