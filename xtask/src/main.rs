@@ -2,6 +2,7 @@
 //! [`Task`] and one module with `Args` and `run`.
 
 mod kernel;
+mod ptxas;
 mod toolchain;
 mod trouble;
 mod wheels;
@@ -24,12 +25,15 @@ struct Cli {
 enum Task {
     /// Get the kernel's PTX from the best compiler that is here.
     Kernel(kernel::Args),
+    /// Assemble every committed PTX with NVIDIA's ptxas and look at the code.
+    Ptxas(ptxas::Args),
 }
 
 fn main() -> ExitCode {
     let root = repository_root();
     let outcome = match Cli::parse().task {
         Task::Kernel(args) => kernel::run(&args, &root),
+        Task::Ptxas(args) => ptxas::run(&args, &root),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

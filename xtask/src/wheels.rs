@@ -59,6 +59,30 @@ pub fn version_of(unpacked: &Path) -> &str {
         .unwrap_or("?")
 }
 
+/// The file of an unpacked wheel whose path ends with `tail`, such as
+/// `bin/ptxas`: the folders above it differ between CUDA 12 and 13.
+///
+/// # Errors
+///
+/// When the wheel holds no such file.
+pub fn file(unpacked: &Path, tail: &str) -> anyhow::Result<PathBuf> {
+    fn search(dir: &Path, tail: &str) -> Option<PathBuf> {
+        let direct = dir.join(tail);
+        if direct.is_file() {
+            return Some(direct);
+        }
+        let mut entries: Vec<_> = fs::read_dir(dir).ok()?.flatten().collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        entries
+            .iter()
+            .map(fs::DirEntry::path)
+            .filter(|path| path.is_dir())
+            .find_map(|path| search(&path, tail))
+    }
+    search(unpacked, tail)
+        .with_context(|| format!("the wheel in {} holds no {tail}", unpacked.display()))
+}
+
 /// The newest unpacked version on `shelf` that fits the request.
 fn newest_unpacked(shelf: &Path, version: Option<&str>) -> Option<PathBuf> {
     fs::read_dir(shelf)
