@@ -113,7 +113,7 @@ impl FreeRanges {
         let mut best: Option<(u64, u64)> = None;
         let mut reach = Reach::new(order, oldest);
         let mut seen = Seen::default();
-        for dependency in order.dependencies_newest_first(node) {
+        for &dependency in order.dependencies_newest_first(node) {
             let walk = reach.extend(dependency, |chain, positions| {
                 if let Some(line) = self.by_chain.get(&chain) {
                     best = [best, line.best_fit(&positions, bytes)]

@@ -285,6 +285,26 @@ fn many_unordered_branches_share_nothing_and_each_reuses_its_own() {
 }
 
 #[test]
+fn branches_that_fork_and_meet_for_50_000_nodes_stay_within_the_first_range() {
+    // The range of an unrelated branch is never found; looking for it through
+    // all that came before, at each node, would take minutes.
+    let mut g = Graph::new();
+    let (root, offset) = g.alloc(&[], 1024 * MIB);
+    let mut last = g.free(&[root], offset);
+    let (unrelated, apart) = g.alloc(&[], 2048 * MIB);
+    g.free(&[unrelated], apart);
+    while g.order.len() < 50_000 {
+        let allocated: Vec<(usize, u64)> = (0..4).map(|_| g.alloc(&[last], MIB)).collect();
+        let branches: Vec<usize> = allocated
+            .iter()
+            .map(|&(node, offset)| g.free(&[node], offset))
+            .collect();
+        last = g.kernel(&branches);
+    }
+    assert_eq!(g.space.used_bytes(), 3072 * MIB);
+}
+
+#[test]
 fn granularity_refuses_blocks_that_steps_do_not_fill() {
     assert_eq!(Granularity::new(512, 32 * MIB), Some(Granularity::H200));
     for (step, block) in [(0, 1), (1, 0), (512, 768)] {
