@@ -40,13 +40,24 @@ impl Clock for Stepping {
 
 #[test]
 fn it_never_returns_sooner_than_asked() {
-    for start in [0, 1, u64::MAX, u64::MAX - 3, 1 << 63, (1 << 63) - 1, u64::from(u32::MAX)] {
+    for start in [
+        0,
+        1,
+        u64::MAX,
+        u64::MAX - 3,
+        1 << 63,
+        (1 << 63) - 1,
+        u64::from(u32::MAX),
+    ] {
         for step in [1, 2, 3, 7, 40] {
             for count in [1, 2, 10, 99, 1000] {
                 let waited = Stepping::new(start, step).waited(count);
                 let count = count.cast_unsigned();
                 assert!(waited >= count, "{waited} < {count} from {start} by {step}");
-                assert!(waited < count + step, "{waited}: a look too many for {count}");
+                assert!(
+                    waited < count + step,
+                    "{waited}: a look too many for {count}"
+                );
             }
         }
     }

@@ -3,6 +3,8 @@
 
 mod kernel;
 mod ptxas;
+#[cfg(all(test, unix))]
+mod testing;
 mod toolchain;
 mod trouble;
 mod wheels;

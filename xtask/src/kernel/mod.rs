@@ -266,3 +266,6 @@ fn source_sha256(root: &Path) -> anyhow::Result<String> {
     }
     Ok(hex)
 }
+
+#[cfg(all(test, unix))]
+mod tests;

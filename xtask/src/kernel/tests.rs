@@ -1,0 +1,261 @@
+//! The kernel by each compiler, here and on made-up machines.
+
+use super::*;
+use crate::testing::{Machine, repository, skipped};
+
+fn args(with: With) -> Args {
+    Args {
+        with,
+        ..Args::default()
+    }
+}
+
+fn trouble(result: anyhow::Result<BuiltKernel>) -> Trouble {
+    let error = result.unwrap_err();
+    error
+        .downcast_ref::<Trouble>()
+        .unwrap_or_else(|| panic!("not a trouble: {error:?}"))
+        .clone()
+}
+
+/// Compiles with the workspace's rustc into a folder of the test's own.
+fn compile(setup: &rustc::Setup, arch: Option<&Arch>, emit: Emit) -> String {
+    let out = tempfile::tempdir().unwrap();
+    let built = rustc::build(setup, &repository(), out.path(), arch, emit).unwrap();
+    fs::read_to_string(built.path).unwrap()
+}
+
+/// The workspace's rustc, or a word on why a test cannot use it.
+fn workspace_rustc(test: &str) -> Option<rustc::Setup> {
+    rustc::Setup::workspace(&Env::real(), &repository())
+        .map_err(|trouble| skipped(test, trouble.what))
+        .ok()
+}
+
+#[test]
+fn the_committed_ptx_is_what_the_compiler_it_names_writes() {
+    let committed = fs::read_to_string(repository().join(EMBEDDED)).unwrap();
+    let (made_by, body) = Provenance::split_from(&committed);
+    let Some(setup) = workspace_rustc("recompiling the committed PTX") else {
+        return;
+    };
+    if made_by.get("compiler") != Some(&setup.version.line) {
+        let named = made_by.get("compiler").unwrap_or("nothing");
+        let why = format!("it is made by {named}, here is {}", setup.version.line);
+        return skipped("recompiling the committed PTX", why);
+    }
+    let again = compile(&setup, None, Emit::Ptx);
+    let (_, again) = Provenance::split_from(&again);
+    assert_eq!(body, again, "run `cargo xtask kernel --with rustc --bless`");
+}
+
+#[test]
+fn every_committed_ptx_names_the_source_that_is_here() {
+    let source = source_sha256(&repository()).unwrap();
+    for file in crate::ptxas::committed(&repository()).unwrap() {
+        let text = fs::read_to_string(&file).unwrap();
+        let (made_by, body) = Provenance::split_from(&text);
+        let shown = file.display();
+        assert_eq!(
+            made_by.get("source-sha256"),
+            Some(&*source),
+            "{shown} is of another source"
+        );
+        for key in ["kernel", "compiler", "backend", "arch", "source", "command"] {
+            assert!(made_by.get(key).is_some(), "{shown} does not say its {key}");
+        }
+        assert!(
+            !text.contains("/home/") && !text.contains("/root/"),
+            "{shown}"
+        );
+        assert!(body.contains(".visible .entry clock_block("), "{shown}");
+    }
+}
+
+/// For the architectures that no current disassembler lists, the loop can
+/// still be looked for in the PTX: a volatile asm between label and branch.
+#[test]
+fn every_committed_ptx_reads_the_64_bit_clock_between_label_and_backward_branch() {
+    for file in crate::ptxas::committed(&repository()).unwrap() {
+        let text = fs::read_to_string(&file).unwrap();
+        let line_of = |wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            let lines = text.lines().map(str::trim).enumerate();
+            lines
+                .filter(|(_, line)| wanted(line))
+                .map(|(at, _)| at)
+                .collect()
+        };
+        let clocks = line_of(&|line| line.starts_with("mov.u64") && line.contains("%clock64"));
+        let looped = text.lines().map(str::trim).enumerate().any(|(at, line)| {
+            let Some((_, label)) = line.split_once("bra") else {
+                return false;
+            };
+            let label = label
+                .trim_start_matches(".uni")
+                .trim()
+                .trim_end_matches(';');
+            let start = line_of(&|line| line == format!("{label}:"));
+            start
+                .iter()
+                .any(|start| clocks.iter().any(|clock| (*start..at).contains(clock)))
+        });
+        assert!(looped, "{}: no loop around a clock read", file.display());
+        assert!(
+            !text.contains("%clock;"),
+            "{}: a 32-bit clock",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn the_widest_ptx_is_version_5_for_sm_60() {
+    let Some(setup) = workspace_rustc("the PTX header of sm_60") else {
+        return;
+    };
+    if setup.version.minor >= 97 {
+        return skipped("the PTX header of sm_60", &setup.version.line);
+    }
+    let ptx = compile(&setup, None, Emit::Ptx);
+    assert!(ptx.contains("\n.version 5.0\n.target sm_60\n"), "{ptx}");
+    let newer = compile(&setup, Some(&Arch::new(90)), Emit::Ptx);
+    assert!(newer.contains("\n.target sm_90\n"), "{newer}");
+}
+
+#[test]
+fn the_stand_in_core_gives_the_ptx_of_the_real_one() {
+    let Some(setup) = workspace_rustc("stand-in against real core") else {
+        return;
+    };
+    if !setup.has_core {
+        let why = "rustup target add nvptx64-nvidia-cuda brings the real core";
+        return skipped("stand-in against real core", why);
+    }
+    let stand_in = rustc::Setup {
+        has_core: false,
+        ..setup.clone()
+    };
+    for arch in [60, 75, 90].map(Arch::new) {
+        let real = compile(&setup, Some(&arch), Emit::Ptx);
+        let ours = compile(&stand_in, Some(&arch), Emit::Ptx);
+        assert_eq!(
+            Provenance::split_from(&real).1,
+            Provenance::split_from(&ours).1
+        );
+    }
+}
+
+#[test]
+fn llvm_ir_is_of_the_same_kernel() {
+    let Some(setup) = workspace_rustc("LLVM IR") else {
+        return;
+    };
+    let ir = compile(&setup, None, Emit::LlvmIr);
+    assert!(ir.starts_with(";@ kernel: clock_block\n"), "{ir}");
+    assert!(ir.contains("ptx_kernel void @clock_block(i64"), "{ir}");
+    assert_eq!(ir.matches("%clock64").count(), 2, "{ir}");
+}
+
+#[test]
+fn an_architecture_that_llvm_does_not_know_is_refused_not_ignored() {
+    let Some(setup) = workspace_rustc("an unknown architecture") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let arch = Arch::new(999);
+    let error =
+        rustc::build(&setup, &repository(), out.path(), Some(&arch), Emit::Ptx).unwrap_err();
+    assert!(
+        error.to_string().contains("does not know sm_999"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_bare_machine_gets_the_embedded_ptx_and_hears_why() {
+    let machine = Machine::new();
+    let built = build(&args(With::Auto), &repository(), &machine.env).unwrap();
+    assert_eq!(built.path, repository().join(EMBEDDED));
+    assert!(built.provenance.get("compiler").is_some());
+    for part in ["the committed PTX", "not rust-cuda: ", "not rustc: "] {
+        assert!(built.why.contains(part), "{}", built.why);
+    }
+    assert_eq!(built.why.lines().count(), 1);
+}
+
+#[test]
+fn a_named_compiler_that_is_not_there_is_an_error_and_nothing_else_is_used() {
+    let machine = Machine::new();
+    let rust_cuda = trouble(build(&args(With::RustCuda), &repository(), &machine.env));
+    assert!(
+        rust_cuda
+            .what
+            .contains("nightly-2026-04-02 is not installed")
+    );
+    assert!(rust_cuda.remedy.starts_with("rustup toolchain install"));
+    let rustc = trouble(build(&args(With::Rustc), &repository(), &machine.env));
+    assert!(rustc.what.contains("1.95.0 is not installed"), "{rustc}");
+}
+
+#[test]
+fn a_failing_rustc_ends_in_one_line_of_cause_and_one_of_remedy() {
+    let machine = Machine::new();
+    machine.toolchain("1.95.0", "1.95.0");
+    let rustc = "home/.rustup/toolchains/1.95.0-x86_64-unknown-linux-gnu/bin/rustc.does";
+    let version = fs::read_to_string(machine.path(rustc)).unwrap();
+    let fails = "echo 'error: requires `freeze` lang_item' >&2; exit 1";
+    machine.write(
+        rustc,
+        format!("case $1 in --version)\n{version};; *) {fails};; esac\n"),
+    );
+
+    let told = trouble(build(&args(With::Rustc), &repository(), &machine.env));
+    assert!(told.what.contains("rustc 1.95.0"), "{told}");
+    assert!(told.what.contains("could not compile the kernel"), "{told}");
+    assert!(told.remedy.contains("rustup target add"), "{told}");
+    assert_eq!(
+        (told.what.lines().count(), told.remedy.lines().count()),
+        (1, 1)
+    );
+
+    let auto = build(&args(With::Auto), &repository(), &machine.env).unwrap();
+    assert!(auto.why.contains("not rustc: rustc 1.95.0"), "{}", auto.why);
+}
+
+#[test]
+fn the_embedded_ptx_is_never_passed_off_as_something_else() {
+    let machine = Machine::new();
+    let asked = |arch: Option<u32>, emit| Args {
+        arch: arch.map(Arch::new),
+        emit,
+        ..args(With::Embedded)
+    };
+    let build = |args: Args| build(&args, &repository(), &machine.env);
+    assert!(
+        trouble(build(asked(Some(90), Emit::Ptx)))
+            .what
+            .contains("is sm_60, not sm_90")
+    );
+    assert!(
+        trouble(build(asked(None, Emit::LlvmIr)))
+            .what
+            .contains("no LLVM IR")
+    );
+    assert!(build(asked(Some(60), Emit::Ptx)).is_ok());
+}
+
+#[test]
+fn blessing_needs_a_compiler_by_name() {
+    let machine = Machine::new();
+    for with in [With::Auto, With::Embedded] {
+        let args = Args {
+            bless: true,
+            ..args(with)
+        };
+        assert!(
+            trouble(build(&args, &repository(), &machine.env))
+                .what
+                .contains("--bless")
+        );
+    }
+}
