@@ -1,8 +1,10 @@
 //! `cargo xtask`: the project's own tasks. A subcommand is one variant of
 //! [`Task`] and one module with `Args` and `run`.
 
+mod doctor;
 mod kernel;
 mod ptxas;
+mod run;
 #[cfg(all(test, unix))]
 mod testing;
 mod toolchain;
@@ -25,17 +27,23 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Say what this machine can do, what it lacks and how to mend it.
+    Doctor(doctor::Args),
     /// Get the kernel's PTX from the best compiler that is here.
     Kernel(kernel::Args),
     /// Assemble every committed PTX with NVIDIA's ptxas and look at the code.
     Ptxas(ptxas::Args),
+    /// Compile the kernel, then run the experiments on a GPU or on its model.
+    Run(run::Args),
 }
 
 fn main() -> ExitCode {
     let root = repository_root();
     let outcome = match Cli::parse().task {
+        Task::Doctor(args) => doctor::run(&args, &root),
         Task::Kernel(args) => kernel::run(&args, &root),
         Task::Ptxas(args) => ptxas::run(&args, &root),
+        Task::Run(args) => run::run(&args, &root),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -83,6 +83,39 @@ pub fn file(unpacked: &Path, tail: &str) -> anyhow::Result<PathBuf> {
         .with_context(|| format!("the wheel in {} holds no {tail}", unpacked.display()))
 }
 
+/// The newest version of `package` that the registry has, without fetching it.
+///
+/// # Errors
+///
+/// A [`Trouble`] when there is no pip, no network, or no such package.
+pub fn newest_published(package: &str) -> anyhow::Result<String> {
+    let output = Command::new("python3")
+        .args(["-m", "pip", "index", "versions", package])
+        .args(["--disable-pip-version-check", "--no-input"])
+        .args(["--retries=1", "--timeout=15"])
+        .output()
+        .context("cannot run python3 to ask for a wheel's versions")?;
+    // The first line reads `nvidia-cuda-runtime (13.5.37)`.
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines()
+        .next()
+        .and_then(|line| line.split_once('(')?.1.split_once(')'))
+        .map(|(version, _)| version.to_owned())
+        .ok_or_else(|| {
+            Trouble::new(
+                format!("pip could not tell the newest version of {package}"),
+                format!("check the network, then `python3 -m pip index versions {package}`"),
+            )
+            .into()
+        })
+}
+
+/// The newest version of `package` that lies unpacked below `target/`.
+pub fn newest_here(root: &Path, package: &str) -> Option<String> {
+    let shelf = root.join("target/wheels").join(package);
+    newest_unpacked(&shelf, None).map(|path| version_of(&path).to_owned())
+}
+
 /// The newest unpacked version on `shelf` that fits the request.
 fn newest_unpacked(shelf: &Path, version: Option<&str>) -> Option<PathBuf> {
     fs::read_dir(shelf)

@@ -73,8 +73,9 @@ pub struct Args {
 pub struct Built {
     path: PathBuf,
     provenance: Provenance,
-    /// Said after the compiler's name, where there is more to say.
-    remark: Option<&'static str>,
+    is_committed: bool,
+    /// The source has changed since it was made.
+    is_stale: bool,
 }
 
 /// The kernel as `build` gives it.
@@ -88,8 +89,8 @@ pub struct BuiltKernel {
     pub why: String,
 }
 
-/// Runs the subcommand: the line of why on standard error, the file's path on
-/// standard output.
+/// Runs the subcommand: the line of why and what made the file on standard
+/// error, its path on standard output.
 ///
 /// # Errors
 ///
@@ -97,6 +98,9 @@ pub struct BuiltKernel {
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let built = build(args, root, &Env::real())?;
     eprintln!("{}", built.why);
+    for (key, value) in built.provenance.iter() {
+        eprintln!("  {key}: {value}");
+    }
     println!("{}", built.path.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -211,16 +215,31 @@ fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit) -> anyhow::Result<Buil
         )
         .into());
     }
-    let is_current = provenance.get("source-sha256") == Some(&source_sha256(root)?);
+    let is_stale = provenance.get("source-sha256") != Some(&source_sha256(root)?);
     Ok(Built {
         path,
         provenance,
-        remark: Some(if is_current {
-            "the committed PTX"
-        } else {
-            "the committed PTX, of another source than kernels-rs/src/lib.rs is now"
-        }),
+        is_committed: true,
+        is_stale,
     })
+}
+
+/// Whether the committed PTX is of the source that is here, in a word.
+///
+/// # Errors
+///
+/// When it cannot be read or is of another source.
+pub fn committed_is_current(root: &Path) -> Result<String, Trouble> {
+    let built = embedded(root, None, Emit::Ptx)
+        .map_err(|error| Trouble::new(format!("{error:#}"), format!("git checkout {EMBEDDED}")))?;
+    if built.is_stale {
+        return Err(Trouble::new(
+            format!("{EMBEDDED} is of another source than kernels-rs/src/lib.rs is now"),
+            "cargo xtask kernel --with rustc --bless",
+        ));
+    }
+    let get = |key| built.provenance.get(key).unwrap_or("unknown");
+    Ok(format!("{} by {}", get("arch"), get("compiler")))
 }
 
 /// Copies a result to its committed place.
@@ -240,8 +259,11 @@ fn bless(with: With, root: &Path, built: &Built) -> anyhow::Result<&'static str>
 fn describe(built: &Built) -> String {
     let get = |key| built.provenance.get(key).unwrap_or("unknown");
     let mut line = format!("kernel: {} by {}", get("arch"), get("compiler"));
-    if let Some(remark) = built.remark {
-        let _ = write!(line, ", {remark}");
+    if built.is_committed {
+        line.push_str(", the committed PTX");
+    }
+    if built.is_stale {
+        line.push_str(" of another source than kernels-rs/src/lib.rs is now");
     }
     line
 }

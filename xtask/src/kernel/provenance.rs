@@ -27,6 +27,13 @@ impl Provenance {
             .find_map(|(k, value)| (k == key).then_some(value.as_str()))
     }
 
+    /// Keys and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     /// Puts the lines in front of what the compiler wrote; `comment` is `//`
     /// for PTX and `;` for LLVM IR.
     pub fn prepend_to(&self, body: &str, comment: &str) -> String {

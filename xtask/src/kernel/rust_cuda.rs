@@ -44,8 +44,7 @@ impl Setup {
     ///
     /// The first part that is missing; `doctor` lists them all.
     pub fn find(env: &Env, root: &Path) -> Result<Self, Trouble> {
-        let pinned = rust::pinned_channel(&root.join("kernels-rs/rust-toolchain.toml"))?;
-        let toolchain = rust::find(env, &pinned)?;
+        let toolchain = toolchain(env, root)?;
         for component in COMPONENTS {
             toolchain.needs(component)?;
         }
@@ -66,6 +65,19 @@ impl Setup {
             library_path: env.search_path("LD_LIBRARY_PATH"),
         })
     }
+}
+
+/// The nightly that kernels-rs pins.
+///
+/// # Errors
+///
+/// With the command that installs it along with all [`COMPONENTS`].
+pub fn toolchain(env: &Env, root: &Path) -> Result<Toolchain, Trouble> {
+    let pinned = rust::pinned_channel(&root.join("kernels-rs/rust-toolchain.toml"))?;
+    rust::find(env, &pinned).map_err(|trouble| Trouble {
+        remedy: format!("{} --component {}", trouble.remedy, COMPONENTS.join(",")),
+        ..trouble
+    })
 }
 
 /// Compiles the kernel; `out` is the folder for the result.
@@ -221,7 +233,8 @@ fn finish(
     Ok(Built {
         path: path.to_owned(),
         provenance,
-        remark: None,
+        is_committed: false,
+        is_stale: false,
     })
 }
 

@@ -38,18 +38,17 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The nightly that kernels-rs pins if it is installed, else the
-    /// workspace's own compiler.
+    /// The nightly that kernels-rs pins if it is installed and starts, else
+    /// the workspace's own compiler.
     ///
     /// # Errors
     ///
     /// When neither is there or the compiler does not start.
     pub fn find(env: &Env, root: &Path) -> Result<Self, Trouble> {
         let pinned = rust::pinned_channel(&root.join("kernels-rs/rust-toolchain.toml"))?;
-        match rust::find(env, &pinned) {
-            Ok(toolchain) => Self::with(env, toolchain),
-            Err(_) => Self::workspace(env, root),
-        }
+        rust::find(env, &pinned)
+            .and_then(|toolchain| Self::with(env, toolchain))
+            .or_else(|_| Self::workspace(env, root))
     }
 
     /// The workspace's own compiler, whatever else is installed: the committed
@@ -142,8 +141,32 @@ pub fn build(
     Ok(Built {
         path,
         provenance,
-        remark: None,
+        is_committed: false,
+        is_stale: false,
     })
+}
+
+/// Compiles the kernel and throws it away: whether it works, in a word.
+///
+/// # Errors
+///
+/// As [`build`].
+pub fn trial(setup: &Setup, root: &Path) -> Result<String, Trouble> {
+    let out = tempfile::tempdir().map_err(|error| {
+        Trouble::new(
+            format!("no temporary folder: {error}"),
+            "set TMPDIR to one that can be written",
+        )
+    })?;
+    match build(setup, root, out.path(), None, Emit::Ptx) {
+        Ok(_) => Ok(format!("makes PTX for {}", setup.default_arch().sm())),
+        Err(error) => Err(error.downcast::<Trouble>().unwrap_or_else(|error| {
+            Trouble::new(
+                format!("{error:#}"),
+                "see that kernels-rs is complete: git status",
+            )
+        })),
+    }
 }
 
 /// Our few lines of `core`, as metadata alone: nothing of it is code of its

@@ -201,13 +201,7 @@ fn a_named_compiler_that_is_not_there_is_an_error_and_nothing_else_is_used() {
 fn a_failing_rustc_ends_in_one_line_of_cause_and_one_of_remedy() {
     let machine = Machine::new();
     machine.toolchain("1.95.0", "1.95.0");
-    let rustc = "home/.rustup/toolchains/1.95.0-x86_64-unknown-linux-gnu/bin/rustc.does";
-    let version = fs::read_to_string(machine.path(rustc)).unwrap();
-    let fails = "echo 'error: requires `freeze` lang_item' >&2; exit 1";
-    machine.write(
-        rustc,
-        format!("case $1 in --version)\n{version};; *) {fails};; esac\n"),
-    );
+    machine.rustc_fails("1.95.0", "error: requires `freeze` lang_item");
 
     let told = trouble(build(&args(With::Rustc), &repository(), &machine.env));
     assert!(told.what.contains("rustc 1.95.0"), "{told}");

@@ -234,7 +234,7 @@ fn elf_section_size(image: &[u8], wanted: &str) -> Option<u64> {
     };
     let table = usize::try_from(number(0x28, 8)?).ok()?;
     let (entry_size, count) = (number(0x3a, 2)? as usize, number(0x3c, 2)? as usize);
-    let header = |index: usize| Some(table.checked_add(index.checked_mul(entry_size)?)?);
+    let header = |index: usize| table.checked_add(index.checked_mul(entry_size)?);
     let names = usize::try_from(number(header(number(0x3e, 2)? as usize)? + 0x18, 8)?).ok()?;
     (0..count).filter_map(header).find_map(|section| {
         let name = names.checked_add(number(section, 4)? as usize)?;

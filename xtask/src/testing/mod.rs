@@ -45,15 +45,29 @@ impl Machine {
         self
     }
 
-    /// Installs a toolchain whose rustc calls itself `release`.
+    /// Installs a toolchain whose rustc calls itself `release` and writes an
+    /// empty file wherever it is told to emit one.
     pub fn toolchain(&self, channel: &str, release: &str) -> &Self {
-        let rustc = format!("home/.rustup/toolchains/{channel}-x86_64-unknown-linux-gnu/bin/rustc");
         self.program(
-            &rustc,
+            &toolchain_path(channel, "bin/rustc"),
             &format!(
-                "echo 'rustc {release} (0123abc 2026-04-01)'\n\
-                 echo 'release: {release}'\necho 'LLVM version: 22.1.2'\n"
+                "case $1 in --version)\n\
+                 echo 'rustc {release} (0123abc 2026-04-01)'\n\
+                 echo 'release: {release}'\necho 'LLVM version: 22.1.2'\n\
+                 ;; *) for arg; do case $arg in --emit=*=*) : >\"${{arg##*=}}\";; esac; done\n\
+                 ;; esac\n"
             ),
+        )
+    }
+
+    /// Makes the rustc of a toolchain fail at everything but its version.
+    pub fn rustc_fails(&self, channel: &str, words: &str) -> &Self {
+        let does = toolchain_path(channel, "bin/rustc.does");
+        let version = fs::read_to_string(self.path(&does)).unwrap();
+        let version = version.split(";; *)").next().unwrap().to_owned();
+        self.write(
+            &does,
+            format!("{version};; *) echo '{words}' >&2; exit 1;; esac\n"),
         )
     }
 
@@ -62,6 +76,11 @@ impl Machine {
     pub fn hide_folder(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "<machine>")
     }
+}
+
+/// Where a file of a toolchain lies on a made-up machine.
+pub fn toolchain_path(channel: &str, file: &str) -> String {
+    format!("home/.rustup/toolchains/{channel}-x86_64-unknown-linux-gnu/{file}")
 }
 
 /// The repository that the tests run in.

@@ -126,6 +126,45 @@ pub fn nvvm(cuda: &Cuda) -> Result<Nvvm, Trouble> {
     })
 }
 
+/// Finds nvcc, which builds the C++ side of comparisons: in `PATH`, else in
+/// the toolkits that `CUDA_PATH` and `CUDA_HOME` name, else in the default one.
+///
+/// # Errors
+///
+/// When it is nowhere or does not start.
+pub fn nvcc(env: &Env) -> Result<String, Trouble> {
+    let named = ["CUDA_PATH", "CUDA_HOME"]
+        .into_iter()
+        .filter_map(|name| env.path_var(name));
+    let found = env.which("nvcc").or_else(|| {
+        named
+            .chain([env.at("/usr/local/cuda")])
+            .map(|root| root.join("bin/nvcc"))
+            .find(|nvcc| nvcc.is_file())
+    });
+    let Some(nvcc) = found else {
+        return Err(Trouble::new(
+            "no nvcc in PATH, CUDA_PATH, CUDA_HOME or /usr/local/cuda",
+            WHERE_TO_GET,
+        ));
+    };
+    let text = env.run(&nvcc, &["--version"]).map_err(|why| {
+        Trouble::new(
+            format!("{} does not work: {why}", nvcc.display()),
+            WHERE_TO_GET,
+        )
+    })?;
+    let release = text.lines().find_map(|line| {
+        let (_, rest) = line.split_once("release ")?;
+        rest.split(',').next()
+    });
+    Ok(format!(
+        "{}, {}",
+        release.unwrap_or("of an unknown release"),
+        nvcc.display()
+    ))
+}
+
 fn no_toolkit(env: &Env, is_root: impl Fn(&Path) -> bool) -> Trouble {
     if let Some(home) = env.path_var("CUDA_HOME").filter(|home| is_root(home)) {
         return Trouble::new(
@@ -179,10 +218,10 @@ fn ir_version(library: &Path) -> Result<String, String> {
         unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
     // SAFETY: the toolkit's own libNVVM; its initialisers set up LLVM and
     // touch nothing of ours.
-    let nvvm = unsafe { libloading::Library::new(library) }.map_err(|e| e.to_string())?;
+    let nvvm = unsafe { libloading::Library::new(library) }.map_err(|e| system_text(&e))?;
     // SAFETY: the prototype is nvvm.h's for nvvmIRVersion.
     let ask =
-        unsafe { nvvm.get::<NvvmIrVersion>(b"nvvmIRVersion\0") }.map_err(|e| e.to_string())?;
+        unsafe { nvvm.get::<NvvmIrVersion>(b"nvvmIRVersion\0") }.map_err(|e| system_text(&e))?;
     let (mut major, mut minor, mut debug_major, mut debug_minor) = (0, 0, 0, 0);
     // SAFETY: four valid pointers to int, and the library stays loaded for the
     // call.
@@ -191,4 +230,9 @@ fn ir_version(library: &Path) -> Result<String, String> {
         0 => Ok(format!("{major}.{minor}")),
         code => Err(format!("nvvmIRVersion answers {code}")),
     }
+}
+
+/// What the dynamic linker said; libloading keeps it as the source.
+fn system_text(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

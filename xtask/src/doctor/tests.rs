@@ -1,0 +1,507 @@
+//! The doctor on made-up machines: the commonest troubles, each as a person
+//! would see it. `troubles.txt` holds what is printed; after a change that is
+//! meant, run the tests with `UPDATE_SNAPSHOTS=1` and read the difference.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use cudart_ffi::ptx::PtxHeader;
+use cudart_ffi::types::cudaError_t;
+
+use super::*;
+use crate::testing::{Machine, repository, toolchain_path};
+
+const NIGHTLY: &str = "nightly-2026-04-02";
+
+/// A machine on which everything for both compilers is there.
+fn complete() -> Machine {
+    let mut machine = Machine::new();
+    machine
+        .toolchain("1.95.0", "1.95.0")
+        .write(
+            &toolchain_path(
+                "1.95.0",
+                "lib/rustlib/nvptx64-nvidia-cuda/lib/libcore-0.rlib",
+            ),
+            "",
+        )
+        .toolchain(NIGHTLY, "1.96.0-nightly")
+        .write(
+            &toolchain_path(
+                NIGHTLY,
+                "lib/rustlib/nvptx64-nvidia-cuda/lib/libcore-0.rlib",
+            ),
+            "",
+        )
+        .write(
+            &toolchain_path(NIGHTLY, "lib/rustlib/src/rust/library/core/src/lib.rs"),
+            "",
+        )
+        .write(
+            &toolchain_path(NIGHTLY, "lib/rustlib/src/rust/library/Cargo.lock"),
+            "",
+        )
+        .write(
+            &toolchain_path(
+                NIGHTLY,
+                "lib/rustlib/x86_64-unknown-linux-gnu/lib/librustc_driver-0.so",
+            ),
+            "",
+        )
+        .write(
+            &toolchain_path(NIGHTLY, "lib/rustlib/x86_64-unknown-linux-gnu/bin/llvm-nm"),
+            "",
+        )
+        .program("llvm7/bin/llvm-config", &llvm_config("7.1.0", true, true))
+        .program("bin/g++", "")
+        .program("bin/python3", "echo 'pip 25.0 from /usr/lib (python 3.12)'")
+        .write("usr/lib/llvm-18/lib/libclang.so.1", "")
+        .write("cuda/include/cuda.h", "#define CUDA_VERSION 12090\n")
+        .write("cuda/include/cuda_runtime_api.h", "")
+        .write("cuda/nvvm/include/nvvm.h", "")
+        .write("cuda/nvvm/libdevice/libdevice.10.bc", "")
+        .program(
+            "cuda/bin/nvcc",
+            "echo 'Cuda compilation tools, release 12.9, V12.9.86'",
+        );
+    fs::create_dir_all(machine.path("cuda/nvvm/lib64")).unwrap();
+    fs::copy(stand_in_nvvm(), machine.path("cuda/nvvm/lib64/libnvvm.so")).unwrap();
+    machine.write("cuda/nvvm/lib64/libnvvm.so.4", "");
+    let (llvm, cuda) = (machine.path("llvm7/bin/llvm-config"), machine.path("cuda"));
+    machine.env.set("LLVM_CONFIG", llvm);
+    machine.env.set("CUDA_PATH", cuda);
+    machine
+}
+
+/// What an llvm-config of that release answers.
+fn llvm_config(version: &str, has_static: bool, has_shared: bool) -> String {
+    let linking = |there| {
+        if there {
+            "echo -lLLVM"
+        } else {
+            "echo 'no such libraries' >&2; exit 1"
+        }
+    };
+    format!(
+        "case $1 in --version) echo {version};; --components) echo ipo nvptx;;\n\
+         --link-static) {};; --link-shared) {};; esac",
+        linking(has_static),
+        linking(has_shared)
+    )
+}
+
+/// A library that answers `nvvmIRVersion`, compiled once.
+fn stand_in_nvvm() -> &'static Path {
+    static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, library) = LIBRARY.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, library) = (
+            folder.path().join("nvvm.rs"),
+            folder.path().join("libnvvm.so"),
+        );
+        let code = "#[unsafe(no_mangle)] pub unsafe extern \"C\" fn nvvmIRVersion(
+            a: *mut i32, b: *mut i32, c: *mut i32, d: *mut i32) -> i32 {
+            unsafe { *a = 2; *b = 0; *c = 3; *d = 2; } 0 }";
+        fs::write(&source, code).unwrap();
+        let status = Command::new("rustc")
+            .args([
+                "--edition=2024",
+                "--crate-type=cdylib",
+                "-Cpanic=abort",
+                "-o",
+            ])
+            .args([&library, &source])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        (folder, library)
+    });
+    library
+}
+
+fn remove(machine: &Machine, path: &str) {
+    let path = machine.path(path);
+    if path.is_dir() {
+        fs::remove_dir_all(path).unwrap();
+    } else {
+        fs::remove_file(path).unwrap();
+    }
+}
+
+/// A GPU machine on which everything is there.
+fn gpu_found() -> gpu::Found {
+    let head = |version: &str, target: &str| {
+        PtxHeader::parse(&format!(
+            ".version {version}\n.target {target}\n.address_size 64\n"
+        ))
+        .ok()
+    };
+    gpu::Found {
+        tried: Vec::new(),
+        library: Some(gpu::Library {
+            shown: "12.9, /usr/local/cuda/lib64/libcudart.so.12 (system library search)".to_owned(),
+            driver_version: 12090,
+            devices: Ok(vec![gpu::Device {
+                name: "NVIDIA H200".to_owned(),
+                capability: (9, 0),
+                memory_pools: true,
+            }]),
+        }),
+        kernels: vec![
+            ("clock_block.ptx".to_owned(), head("5.0", "sm_60")),
+            ("clock_block.rust-cuda.ptx".to_owned(), head("8.8", "sm_75")),
+        ],
+    }
+}
+
+/// Compares with the committed text, or writes it.
+fn snapshot(name: &str, text: &str) {
+    let text = format!("{}\n", text.trim_end());
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/doctor/snapshots")
+        .join(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, &text).unwrap();
+    }
+    let committed = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        committed == text,
+        "{name} differs (UPDATE_SNAPSHOTS=1 writes it):\n{text}"
+    );
+}
+
+#[test]
+fn a_complete_machine_is_ready_for_everything() {
+    let machine = complete();
+    let report = examine(&machine.env, &repository(), &gpu_found());
+    let text = machine.hide_folder(&render::text(&report, false));
+    assert!(report.groups.iter().all(|group| group.ready), "{text}");
+    snapshot("complete.txt", &text);
+}
+
+/// A machine with one thing wrong: its title, what breaks it, the group that
+/// shows it, and a word of the line that must be there.
+struct Case {
+    title: &'static str,
+    breaks: fn(&mut Machine),
+    group: Id,
+    line: &'static str,
+    ready: bool,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        title: "no Rust toolchain of the workspace",
+        breaks: |machine| {
+            remove(machine, "home/.rustup/toolchains");
+        },
+        group: Id::Rustc,
+        line: "1.95.0 is not installed",
+        ready: false,
+    },
+    Case {
+        title: "the GPU target is not installed",
+        breaks: |machine| {
+            remove(machine, &toolchain_path(NIGHTLY, ""));
+            remove(machine, &toolchain_path("1.95.0", "lib"));
+        },
+        group: Id::Rustc,
+        line: "core-standin serves",
+        ready: true,
+    },
+    Case {
+        title: "a rustc whose lang items the stand-in does not fit",
+        breaks: |machine| {
+            remove(machine, &toolchain_path(NIGHTLY, ""));
+            remove(machine, &toolchain_path("1.95.0", "lib"));
+            machine.rustc_fails("1.95.0", "error: requires `freeze` lang_item");
+        },
+        group: Id::Rustc,
+        line: "could not compile the kernel",
+        ready: false,
+    },
+    Case {
+        title: "the pinned nightly is not installed",
+        breaks: |machine| remove(machine, &toolchain_path(NIGHTLY, "")),
+        group: Id::RustCuda,
+        line: "nightly-2026-04-02 is not installed",
+        ready: false,
+    },
+    Case {
+        title: "the nightly lacks rustc-dev",
+        breaks: |machine| {
+            remove(
+                machine,
+                &toolchain_path(NIGHTLY, "lib/rustlib/x86_64-unknown-linux-gnu/lib"),
+            )
+        },
+        group: Id::RustCuda,
+        line: "lacks the component rustc-dev",
+        ready: false,
+    },
+    Case {
+        title: "the nightly lacks rust-src",
+        breaks: |machine| remove(machine, &toolchain_path(NIGHTLY, "lib/rustlib/src")),
+        group: Id::RustCuda,
+        line: "lacks the component rust-src",
+        ready: false,
+    },
+    Case {
+        title: "no LLVM at all",
+        breaks: |machine| machine.env.set("LLVM_CONFIG", ""),
+        group: Id::RustCuda,
+        line: "llvm-config in PATH does not exist",
+        ready: false,
+    },
+    Case {
+        title: "an LLVM of another release",
+        breaks: |machine| {
+            machine.env.set("LLVM_CONFIG", "");
+            machine.program("bin/llvm-config", &llvm_config("14.0.6", true, true));
+        },
+        group: Id::RustCuda,
+        line: "is LLVM 14.0.6",
+        ready: false,
+    },
+    Case {
+        title: "LLVM 7 with shared libraries only: the build links them",
+        breaks: |machine| {
+            machine.write(
+                "llvm7/bin/llvm-config.does",
+                llvm_config("7.1.0", false, true),
+            );
+        },
+        group: Id::RustCuda,
+        line: "7.1.0 (shared)",
+        ready: true,
+    },
+    Case {
+        title: "no libclang",
+        breaks: |machine| remove(machine, "usr/lib/llvm-18"),
+        group: Id::RustCuda,
+        line: "no libclang",
+        ready: false,
+    },
+    Case {
+        title: "only CUDA_HOME is set",
+        breaks: |machine| {
+            machine.env.set("CUDA_PATH", "");
+            let cuda = machine.path("cuda");
+            machine.env.set("CUDA_HOME", cuda);
+        },
+        group: Id::RustCuda,
+        line: "does not read CUDA_HOME",
+        ready: false,
+    },
+    Case {
+        title: "CUDA_PATH names something else",
+        breaks: |machine| remove(machine, "cuda/include/cuda.h"),
+        group: Id::RustCuda,
+        line: "holds no include/cuda.h",
+        ready: false,
+    },
+    Case {
+        title: "a toolkit without libdevice",
+        breaks: |machine| remove(machine, "cuda/nvvm/libdevice"),
+        group: Id::RustCuda,
+        line: "has no nvvm/libdevice/libdevice.10.bc",
+        ready: false,
+    },
+    Case {
+        title: "a libNVVM without its SONAME link",
+        breaks: |machine| remove(machine, "cuda/nvvm/lib64/libnvvm.so.4"),
+        group: Id::RustCuda,
+        line: "has no libnvvm.so.4",
+        ready: false,
+    },
+    Case {
+        title: "a libNVVM that does not load",
+        breaks: |machine| {
+            machine.write("cuda/nvvm/lib64/libnvvm.so", "INPUT(libnvvm.so.4)\n");
+        },
+        group: Id::RustCuda,
+        line: "libNVVM does not load",
+        ready: false,
+    },
+    Case {
+        title: "no nvcc and no pip",
+        breaks: |machine| {
+            remove(machine, "cuda/bin/nvcc");
+            remove(machine, "bin/python3");
+        },
+        group: Id::Compare,
+        line: "no nvcc",
+        ready: false,
+    },
+];
+
+/// The lines of a group that are not plain "ok", or all where `line` is one.
+fn excerpt(group: &Group, line: &str) -> String {
+    let shown: Vec<Check> = group
+        .checks
+        .iter()
+        .filter(|check| check.status != Status::Ok || check.detail.contains(line))
+        .cloned()
+        .collect();
+    let group = Group {
+        checks: shown,
+        ..*group
+    };
+    let report = Report {
+        schema_version: 1,
+        groups: vec![group],
+    };
+    render::text(&report, false)
+}
+
+#[test]
+fn each_trouble_is_named_with_its_remedy() {
+    let mut all = String::new();
+    for case in CASES {
+        let mut machine = complete();
+        (case.breaks)(&mut machine);
+        let report = examine(&machine.env, &repository(), &gpu_found());
+        let group = report
+            .groups
+            .iter()
+            .find(|group| group.id == case.group)
+            .unwrap();
+        let text = machine.hide_folder(&excerpt(group, case.line));
+        assert!(text.contains(case.line), "{}:\n{text}", case.title);
+        assert_eq!(group.ready, case.ready, "{}:\n{text}", case.title);
+        let unexplained = |check: &Check| {
+            matches!(check.status, Status::Missing | Status::Optional) && check.remedy.is_none()
+        };
+        assert!(
+            !group.checks.iter().any(unexplained),
+            "{}:\n{text}",
+            case.title
+        );
+        let _ = writeln!(all, "# {}\n{text}", case.title);
+    }
+    snapshot("troubles.txt", &all);
+}
+
+#[test]
+fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
+    let library = |change: fn(&mut gpu::Library)| {
+        let mut found = gpu_found();
+        change(found.library.as_mut().unwrap());
+        found
+    };
+    let cases = [
+        (
+            "no libcudart, and one that is a text file",
+            gpu::Found {
+                tried: vec![(
+                    "/opt/fake/lib64/libcudart.so.12 (CUDA_PATH)".to_owned(),
+                    "cannot be opened: file too short".to_owned(),
+                )],
+                library: None,
+                ..gpu_found()
+            },
+            "file too short",
+            false,
+        ),
+        (
+            "no driver",
+            library(|library| library.driver_version = 0),
+            "no NVIDIA driver",
+            false,
+        ),
+        (
+            "a driver and no device",
+            library(|library| library.devices = Err(cudaError_t::NO_DEVICE)),
+            "answers 100",
+            false,
+        ),
+        (
+            "a driver older than the runtime",
+            library(|library| library.devices = Err(cudaError_t::INSUFFICIENT_DRIVER)),
+            "answers 35",
+            false,
+        ),
+        (
+            "a driver that the embedded PTX suits and rust-cuda's is too new for",
+            library(|library| library.driver_version = 12040),
+            "needs a driver for CUDA 12.9 or later",
+            true,
+        ),
+        (
+            "a GPU without memory pools",
+            library(|library| {
+                for device in library.devices.iter_mut().flatten() {
+                    device.memory_pools = false;
+                }
+            }),
+            "has no memory pools",
+            false,
+        ),
+        (
+            "a GPU older than the embedded PTX",
+            library(|library| {
+                for device in library.devices.iter_mut().flatten() {
+                    device.capability = (5, 2);
+                }
+            }),
+            "this device is 5.2",
+            false,
+        ),
+    ];
+    let mut all = String::new();
+    for (title, found, line, ready) in cases {
+        let group = gpu::group(&found);
+        let text = excerpt(&group, line);
+        assert!(text.contains(line), "{title}:\n{text}");
+        assert_eq!(group.ready, ready, "{title}:\n{text}");
+        let _ = writeln!(all, "# {title}\n{text}");
+    }
+    snapshot("gpu_troubles.txt", &all);
+}
+
+#[test]
+fn the_kernel_builds_with_what_the_doctor_finds_and_names_what_it_lacks() {
+    use crate::kernel::rust_cuda::Setup;
+
+    assert!(Setup::find(&complete().env, &repository()).is_ok());
+    for case in CASES.iter().filter(|case| case.group == Id::RustCuda) {
+        let mut machine = complete();
+        (case.breaks)(&mut machine);
+        let setup = Setup::find(&machine.env, &repository());
+        assert_eq!(setup.is_ok(), case.ready, "{}", case.title);
+        if let Err(trouble) = setup {
+            assert!(
+                trouble.what.contains(case.line),
+                "{}: {trouble}",
+                case.title
+            );
+        }
+    }
+}
+
+#[test]
+fn colours_are_only_written_when_asked_for() {
+    let report = examine(&Machine::new().env, &repository(), &gpu::Found::default());
+    assert!(!render::text(&report, false).contains('\x1b'));
+    assert!(render::text(&report, true).contains("\x1b[31mmissing"));
+}
+
+#[test]
+fn the_json_has_a_version_and_the_status_words() {
+    let report = examine(&Machine::new().env, &repository(), &gpu::Found::default());
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["schema_version"], 1);
+    let ids: Vec<_> = json["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|g| &g["id"])
+        .collect();
+    assert_eq!(ids, ["run", "rustc", "rust-cuda", "compare"]);
+    assert_eq!(json["groups"][2]["checks"][0]["status"], "missing");
+    assert_eq!(json["groups"][2]["ready"], false);
+}
