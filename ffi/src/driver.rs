@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::NonNull;
 
-use crate::types::{Layout, cudaGraph_t, cudaGraphNode_t, cudaJitOption};
+use crate::types::{Field, Layout, Scalar, cudaGraph_t, cudaGraphNode_t, cudaJitOption};
 
 /// What the driver's library is called on this platform.
 pub const DRIVER_LIBRARY: &str = if cfg!(windows) {
@@ -55,12 +55,16 @@ pub const DRIVER_LAYOUTS: &[Layout] = &[Layout {
     name: "CUDA_KERNEL_NODE_PARAMS_v1",
     size: 56,
     fields: &[
-        ("func", 0),
-        ("gridDimX", 8),
-        ("blockDimX", 20),
-        ("sharedMemBytes", 32),
-        ("kernelParams", 40),
-        ("extra", 48),
+        field("func", 0, 8),
+        field("gridDimX", 8, 4),
+        field("gridDimY", 12, 4),
+        field("gridDimZ", 16, 4),
+        field("blockDimX", 20, 4),
+        field("blockDimY", 24, 4),
+        field("blockDimZ", 28, 4),
+        field("sharedMemBytes", 32, 4),
+        field("kernelParams", 40, 8),
+        field("extra", 48, 8),
     ],
 }];
 
@@ -70,6 +74,22 @@ const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, block_di
 const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, shared_mem_bytes) == 32);
 const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, kernel_params) == 40);
 const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, extra) == 48);
+
+const fn field(name: &'static str, offset: usize, size: usize) -> Field {
+    Field { name, offset, size }
+}
+
+/// The driver handles, for the ABI check.
+pub const DRIVER_HANDLES: &[Scalar] = &[
+    Scalar {
+        name: "CUmodule",
+        size: size_of::<CUmodule>(),
+    },
+    Scalar {
+        name: "CUfunction",
+        size: size_of::<CUfunction>(),
+    },
+];
 
 /// Hands the driver's table to the macro `$callback`, one function a line.
 #[macro_export]

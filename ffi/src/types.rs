@@ -14,8 +14,28 @@ pub struct Layout {
     pub name: &'static str,
     /// `sizeof`, in bytes.
     pub size: usize,
-    /// Each field's C name and `offsetof`, in bytes.
-    pub fields: &'static [(&'static str, usize)],
+    /// Each field.
+    pub fields: &'static [Field],
+}
+
+/// One field of a [`Layout`].
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// The C name.
+    pub name: &'static str,
+    /// `offsetof`, in bytes.
+    pub offset: usize,
+    /// `sizeof`, in bytes.
+    pub size: usize,
+}
+
+/// A scalar type of the table: what `cargo xtask abi` compares with a header.
+#[derive(Debug, Clone, Copy)]
+pub struct Scalar {
+    /// The C name, of a typedef or an enumeration.
+    pub name: &'static str,
+    /// `sizeof`, in bytes.
+    pub size: usize,
 }
 
 /// One named constant of the table: what `cargo xtask abi` compares with a header.
@@ -46,7 +66,16 @@ macro_rules! handles {
                 self.0.is_null()
             }
         }
-    )*};
+    )*
+
+        /// Every handle of the table, for the ABI check.
+        pub const HANDLES: &[Scalar] = &[
+            $(Scalar {
+                name: stringify!($name),
+                size: size_of::<$name>(),
+            },)*
+        ];
+    };
 }
 
 handles! {
@@ -108,6 +137,14 @@ macro_rules! enums {
                 }
             }
         )*
+
+        /// Every enumeration of the table, for the ABI check.
+        pub const ENUMS: &[Scalar] = &[
+            $(Scalar {
+                name: stringify!($name),
+                size: size_of::<$name>(),
+            },)*
+        ];
 
         /// Every constant of the table, for the ABI check.
         pub const CONSTANTS: &[Constant] = &[
@@ -311,7 +348,11 @@ macro_rules! structs {
             $(Layout {
                 name: stringify!($name),
                 size: $size,
-                fields: &[$((stringify!($c_field), $offset),)*],
+                fields: &[$(Field {
+                    name: stringify!($c_field),
+                    offset: $offset,
+                    size: size_of::<$ty>(),
+                },)*],
             },)*
         ];
     };

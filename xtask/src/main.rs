@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own tasks. A subcommand is one variant of
 //! [`Task`] and one module with `Args` and `run`.
 
+mod abi;
 mod doctor;
 mod kernel;
 mod ptxas;
@@ -27,6 +28,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Hold the CUDA table to the real headers and libraries of many runtimes.
+    Abi(abi::Args),
     /// Say what this machine can do, what it lacks and how to mend it.
     Doctor(doctor::Args),
     /// Get the kernel's PTX from the best compiler that is here.
@@ -40,6 +43,7 @@ enum Task {
 fn main() -> ExitCode {
     let root = repository_root();
     let outcome = match Cli::parse().task {
+        Task::Abi(args) => abi::run(&args, &root),
         Task::Doctor(args) => doctor::run(&args, &root),
         Task::Kernel(args) => kernel::run(&args, &root),
         Task::Ptxas(args) => ptxas::run(&args, &root),

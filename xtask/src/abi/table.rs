@@ -1,0 +1,206 @@
+//! The table under test, and its Rust types as C writes them.
+
+use cudart_ffi::driver::{DRIVER_FUNCTIONS, DRIVER_HANDLES, DRIVER_LAYOUTS};
+use cudart_ffi::{
+    CONSTANTS, Constant, ENUMS, FLAGS, FUNCTIONS, Field, Function, HANDLES, LAYOUTS, Layout,
+    Presence, Scalar,
+};
+
+/// Everything that `cargo xtask abi` compares. The real one is [`Table::ours`];
+/// tests change it to see the check fail.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Functions of the runtime.
+    pub functions: Vec<Function>,
+    /// Functions of the driver.
+    pub driver_functions: Vec<Function>,
+    /// Functions of the runtime that the table leaves out, as they are from 12.0
+    /// on: proof of the reason.
+    pub traps: Vec<Function>,
+    /// Structs.
+    pub layouts: Vec<Layout>,
+    /// Enumerators and flags.
+    pub constants: Vec<Constant>,
+    /// Handles, pointers all of them.
+    pub handles: Vec<Scalar>,
+    /// Enumerations.
+    pub enums: Vec<Scalar>,
+    /// The size of the buffer that stands for `cudaDeviceProp`, in bytes.
+    pub device_prop_buffer: usize,
+}
+
+const fn field(name: &'static str, offset: usize, size: usize) -> Field {
+    Field { name, offset, size }
+}
+
+/// `cudaDeviceProp` as 12.x has it. The table has no such struct, only a buffer;
+/// where this one does not fit is why.
+const DEVICE_PROP: Layout = Layout {
+    name: "cudaDeviceProp",
+    size: 1032,
+    fields: &[
+        field("name", 0, 256),
+        field("clockRate", 348, 4),
+        field("multiProcessorCount", 388, 4),
+    ],
+};
+
+/// The traps of the prototypes.
+const TRAPS: &[Function] = &[Function {
+    name: "cudaGraphInstantiate",
+    arguments: &[
+        ("exec", "*mut cudaGraphExec_t"),
+        ("graph", "cudaGraph_t"),
+        ("flags", "c_ulonglong"),
+    ],
+    returns: "cudaError_t",
+    presence: Presence::Required,
+    since: "11.4",
+}];
+
+/// The driver's own names for what the table passes it under the runtime's.
+const DRIVER_CONSTANTS: &[Constant] = &[
+    Constant {
+        type_name: "CUjit_option",
+        name: "CU_JIT_ERROR_LOG_BUFFER",
+        value: cudart_ffi::cudaJitOption::ERROR_LOG_BUFFER.0 as i64,
+    },
+    Constant {
+        type_name: "CUjit_option",
+        name: "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
+        value: cudart_ffi::cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES.0 as i64,
+    },
+];
+
+impl Table {
+    /// The table that the programs of this repository use.
+    pub fn ours() -> Self {
+        let concat = |a: &[Constant], b: &[Constant], c: &[Constant]| [a, b, c].concat();
+        let mut layouts = [LAYOUTS, DRIVER_LAYOUTS].concat();
+        layouts.push(DEVICE_PROP);
+        let mut enums = ENUMS.to_vec();
+        enums.push(Scalar {
+            name: "cudaLibraryOption",
+            size: size_of::<cudart_ffi::cudaLibraryOption>(),
+        });
+        Self {
+            functions: FUNCTIONS.to_vec(),
+            driver_functions: DRIVER_FUNCTIONS.to_vec(),
+            traps: TRAPS.to_vec(),
+            layouts,
+            constants: concat(CONSTANTS, FLAGS, DRIVER_CONSTANTS),
+            handles: [HANDLES, DRIVER_HANDLES].concat(),
+            enums,
+            device_prop_buffer: size_of::<cudart_ffi::cudaDeviceProp>(),
+        }
+    }
+
+    /// A function's type as a C declaration of `name`: `cudaError_t (*name)(int)`.
+    ///
+    /// # Errors
+    ///
+    /// Names a type that has no C spelling here.
+    pub fn pointer_to(&self, function: &Function, name: &str) -> Result<String, String> {
+        let driver = function.name.starts_with("cu") && !function.name.starts_with("cuda");
+        let c = |rust: &str| self.c_type(rust, driver);
+        let arguments = function
+            .arguments
+            .iter()
+            .map(|(_, rust)| c(rust))
+            .collect::<Result<Vec<_>, _>>()?;
+        let arguments = match arguments.as_slice() {
+            [] => "void".to_owned(),
+            some => some.join(", "),
+        };
+        Ok(format!("{} (*{name})({arguments})", c(function.returns)?))
+    }
+
+    /// An enumeration's or struct's name with the keyword that C wants.
+    pub fn tagged(&self, name: &str) -> Option<String> {
+        // Typedefs in every header; all others have a tag of this name.
+        const TYPEDEFS: &[&str] = &[
+            "cudaError_t",
+            "CUresult",
+            "CUjit_option",
+            "dim3",
+            "CUDA_KERNEL_NODE_PARAMS_v1",
+        ];
+        if TYPEDEFS.contains(&name) || self.handles.iter().any(|h| h.name == name) {
+            Some(name.to_owned())
+        } else if self.enums.iter().any(|e| e.name == name) {
+            Some(format!("enum {name}"))
+        } else if self.layouts.iter().any(|l| l.name == name) {
+            Some(format!("struct {name}"))
+        } else {
+            None
+        }
+    }
+
+    fn c_type(&self, rust: &str, driver: bool) -> Result<String, String> {
+        // `stringify!` writes a pointer as `* mut T`.
+        if let Some(pointer) = rust.strip_prefix('*').map(str::trim_start) {
+            let (pointee, constness) = match pointer.strip_prefix("const ") {
+                Some(pointee) => (pointee, " const"),
+                None => (pointer.strip_prefix("mut ").unwrap_or(pointer), ""),
+            };
+            return Ok(format!("{}{constness} *", self.c_type(pointee, driver)?));
+        }
+        let plain = match rust {
+            "c_void" => "void",
+            "c_char" => "char",
+            "c_int" => "int",
+            "c_uint" => "unsigned int",
+            "c_ulonglong" => "unsigned long long",
+            "usize" => "size_t",
+            "f32" => "float",
+            "cudaJitOption" if driver => "CUjit_option",
+            other => {
+                return self.tagged(other).ok_or_else(|| {
+                    format!("the Rust type {other} has no C spelling in xtask/src/abi/table.rs")
+                });
+            }
+        };
+        Ok(plain.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prototype_of_the_table_has_a_c_spelling() {
+        let table = Table::ours();
+        let real = |f: &&Function| f.presence != Presence::Model;
+        for function in table
+            .functions
+            .iter()
+            .filter(real)
+            .chain(&table.driver_functions)
+        {
+            table.pointer_to(function, "p").unwrap();
+        }
+    }
+
+    #[test]
+    fn pointers_constness_and_tags_are_spelled_as_c_has_them() {
+        let table = Table::ours();
+        let spelled = |name: &str| {
+            let mut all = table.functions.iter().chain(&table.driver_functions);
+            let function = all.find(|f| f.name == name).unwrap();
+            table.pointer_to(function, "p").unwrap()
+        };
+        assert_eq!(spelled("cudaMalloc"), "cudaError_t (*p)(void * *, size_t)");
+        assert_eq!(
+            spelled("cudaGetErrorName"),
+            "char const * (*p)(cudaError_t)"
+        );
+        assert_eq!(spelled("cudaGetLastError"), "cudaError_t (*p)(void)");
+        assert!(
+            spelled("cudaGraphAddKernelNode")
+                .ends_with("cudaGraphNode_t const *, size_t, struct cudaKernelNodeParams const *)")
+        );
+        assert!(spelled("cuModuleLoadDataEx").contains("CUjit_option *"));
+        assert!(spelled("cudaLibraryLoadData").contains("enum cudaJitOption *"));
+    }
+}
