@@ -32,30 +32,30 @@
 #[cfg_attr(feature = "rust-cuda", cuda_std::kernel)]
 #[cfg_attr(not(feature = "rust-cuda"), unsafe(no_mangle))]
 pub unsafe extern "ptx-kernel" fn clock_block(clock_count: i64) {
-    spin(&Clock64, clock_count);
+    spin::<Clock64>(clock_count);
 }
 
 /// A counter of clocks that runs on by itself and wraps at 2^64.
 trait Clock {
     /// The counter's value now.
-    fn now(&self) -> u64;
+    fn now() -> u64;
 }
 
-/// Reads `clock` until it has advanced by `clock_count`; never returns sooner.
+/// Reads the clock until it has advanced by `clock_count`; never returns sooner.
 ///
 /// The difference wraps, so a counter that passes 2^64 in between is no
 /// matter. The comparison is signed: a negative count returns at once instead
 /// of waiting for 2^63 clocks.
 #[inline(always)]
 #[cfg_attr(not(any(target_os = "cuda", test)), allow(dead_code))]
-fn spin(clock: &impl Clock, clock_count: i64) {
-    let start = clock.now();
-    while (clock.now().wrapping_sub(start) as i64) < clock_count {}
+fn spin<C: Clock>(clock_count: i64) {
+    let start = C::now();
+    while (C::now().wrapping_sub(start) as i64) < clock_count {}
 }
 
 /// The multiprocessor's own counter, PTX `%clock64`.
 #[cfg(target_os = "cuda")]
-struct Clock64;
+enum Clock64 {}
 
 #[cfg(target_os = "cuda")]
 impl Clock for Clock64 {
@@ -67,7 +67,7 @@ impl Clock for Clock64 {
     /// halves, read again until the upper one stood still: 32 instructions for
     /// the kernel against 12 with `%clock` (ptxas 12.9).
     #[inline(always)]
-    fn now(&self) -> u64 {
+    fn now() -> u64 {
         let clocks: u64;
         // SAFETY: reads a special register. Not `pure`: each read stays where
         // it is and gives a new value, so neither compiler can hoist it out of
@@ -76,7 +76,7 @@ impl Clock for Clock64 {
             core::arch::asm!(
                 "mov.u64 {}, %clock64;",
                 out(reg64) clocks,
-                options(nostack, nomem, preserves_flags),
+                options(nostack, nomem),
             );
         }
         clocks

@@ -4,38 +4,34 @@ use std::cell::Cell;
 
 use super::{Clock, spin};
 
-/// A counter that advances by `step` at every look.
-struct Stepping {
-    next: Cell<u64>,
-    step: u64,
-    looks: Cell<u64>,
-}
+/// A counter that advances by a step at every look; each test's thread has one.
+enum Stepping {}
 
-impl Stepping {
-    fn new(start: u64, step: u64) -> Self {
-        Self {
-            next: Cell::new(start),
-            step,
-            looks: Cell::new(0),
-        }
-    }
-
-    /// Spins for `clock_count` and returns the clocks between the first look
-    /// and the last: what the kernel waited.
-    fn waited(&self, clock_count: i64) -> u64 {
-        let start = self.next.get();
-        spin(self, clock_count);
-        self.next.get().wrapping_sub(start).wrapping_sub(self.step)
-    }
+thread_local! {
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+    static STEP: Cell<u64> = const { Cell::new(1) };
+    static LOOKS: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Clock for Stepping {
-    fn now(&self) -> u64 {
-        let now = self.next.get();
-        self.next.set(now.wrapping_add(self.step));
-        self.looks.set(self.looks.get() + 1);
+    fn now() -> u64 {
+        let now = NEXT.get();
+        NEXT.set(now.wrapping_add(STEP.get()));
+        LOOKS.set(LOOKS.get() + 1);
         now
     }
+}
+
+/// Spins for `count` on a counter that starts at `start`, and returns the
+/// clocks between the first look and the last, which is what the kernel waited,
+/// and the number of looks.
+fn waited(start: u64, step: u64, count: i64) -> (u64, u64) {
+    NEXT.set(start);
+    STEP.set(step);
+    LOOKS.set(0);
+    spin::<Stepping>(count);
+    let last = NEXT.get().wrapping_sub(step);
+    (last.wrapping_sub(start), LOOKS.get())
 }
 
 #[test]
@@ -51,7 +47,7 @@ fn it_never_returns_sooner_than_asked() {
     ] {
         for step in [1, 2, 3, 7, 40] {
             for count in [1, 2, 10, 99, 1000] {
-                let waited = Stepping::new(start, step).waited(count);
+                let waited = waited(start, step, count).0;
                 let count = count.cast_unsigned();
                 assert!(waited >= count, "{waited} < {count} from {start} by {step}");
                 assert!(
@@ -66,33 +62,26 @@ fn it_never_returns_sooner_than_asked() {
 #[test]
 fn a_wrap_of_the_counter_neither_shortens_nor_prolongs_the_wait() {
     for start in [u64::MAX - 500, u64::MAX, (1 << 63) - 500] {
-        let wrapping = Stepping::new(start, 10);
-        let plain = Stepping::new(0, 10);
-        assert_eq!(wrapping.waited(1000), plain.waited(1000));
-        assert_eq!(wrapping.looks, plain.looks);
+        assert_eq!(waited(start, 10, 1000), waited(0, 10, 1000));
     }
 }
 
 #[test]
 fn counts_beyond_32_bits_are_waited_for_in_full() {
-    let step = 1 << 30;
     let count = (1_i64 << 40) + 1;
-    let waited = Stepping::new(u64::MAX - 5, step).waited(count);
-    assert!(waited >= count.cast_unsigned());
+    let (clocks, _) = waited(u64::MAX - 5, 1 << 30, count);
+    assert!(clocks >= count.cast_unsigned());
 }
 
 #[test]
 fn zero_and_negative_counts_look_once_and_return() {
     for count in [0, -1, -1000, i64::MIN + 1] {
-        let clock = Stepping::new(u64::MAX, 5);
-        clock.waited(count);
-        assert_eq!(clock.looks.get(), 2, "start and one look, for {count}");
+        let (_, looks) = waited(u64::MAX, 5, count);
+        assert_eq!(looks, 2, "the start and one look, for {count}");
     }
 }
 
 #[test]
 fn a_clock_that_jumps_ends_the_wait() {
-    let clock = Stepping::new(7, 1 << 40);
-    assert_eq!(clock.waited(5), 1 << 40);
-    assert_eq!(clock.looks.get(), 2);
+    assert_eq!(waited(7, 1 << 40, 5), (1 << 40, 2));
 }

@@ -1,0 +1,58 @@
+//! `cargo xtask run`: the kernel's PTX, then the experiments with it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+
+use crate::kernel::{self, Emit, With};
+use crate::toolchain::Env;
+
+/// The package that runs the experiments.
+const PACKAGE: &str = "graph-memory-footprint";
+
+/// Options of `cargo xtask run`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// The compiler that makes the kernel; one that is named is used or the task fails.
+    #[arg(long, value_enum, default_value_t)]
+    pub with: With,
+    /// Everything else goes to graph-memory-footprint; `-- --help` lists its options.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub options: Vec<OsString>,
+}
+
+/// Runs the subcommand; the exit code is the experiments' own.
+///
+/// # Errors
+///
+/// When there is no kernel, or the program cannot be built or started.
+pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
+    let kernel_args = kernel::Args {
+        with: args.with,
+        arch: None,
+        emit: Emit::Ptx,
+        bless: false,
+    };
+    let built = kernel::build(&kernel_args, root, &Env::real())?;
+    eprintln!("{}", built.why);
+
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(root).args(["run", "--release", "--package", PACKAGE]);
+    // A first build takes a while and should be seen to; later ones say nothing.
+    if program(root).exists() {
+        command.arg("--quiet");
+    }
+    command.args(["--", "--ptx"]).arg(&built.path).args(&args.options);
+    let status = command.status().context("cannot start cargo")?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn program(root: &Path) -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    target.join("release").join(PACKAGE).with_extension(env::consts::EXE_EXTENSION)
+}
