@@ -4,132 +4,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::Path;
 
 use cudart_ffi::ptx::PtxHeader;
 use cudart_ffi::types::cudaError_t;
 
 use super::*;
-use crate::testing::{Machine, repository, toolchain_path};
-
-const NIGHTLY: &str = "nightly-2026-04-02";
-
-/// A machine on which everything for both compilers is there.
-fn complete() -> Machine {
-    let mut machine = Machine::new();
-    machine
-        .toolchain("1.95.0", "1.95.0")
-        .write(
-            &toolchain_path(
-                "1.95.0",
-                "lib/rustlib/nvptx64-nvidia-cuda/lib/libcore-0.rlib",
-            ),
-            "",
-        )
-        .toolchain(NIGHTLY, "1.96.0-nightly")
-        .write(
-            &toolchain_path(
-                NIGHTLY,
-                "lib/rustlib/nvptx64-nvidia-cuda/lib/libcore-0.rlib",
-            ),
-            "",
-        )
-        .write(
-            &toolchain_path(NIGHTLY, "lib/rustlib/src/rust/library/core/src/lib.rs"),
-            "",
-        )
-        .write(
-            &toolchain_path(NIGHTLY, "lib/rustlib/src/rust/library/Cargo.lock"),
-            "",
-        )
-        .write(
-            &toolchain_path(
-                NIGHTLY,
-                "lib/rustlib/x86_64-unknown-linux-gnu/lib/librustc_driver-0.so",
-            ),
-            "",
-        )
-        .write(
-            &toolchain_path(NIGHTLY, "lib/rustlib/x86_64-unknown-linux-gnu/bin/llvm-nm"),
-            "",
-        )
-        .program("llvm7/bin/llvm-config", &llvm_config("7.1.0", true, true))
-        .program("bin/g++", "")
-        .program("bin/python3", "echo 'pip 25.0 from /usr/lib (python 3.12)'")
-        .write("usr/lib/llvm-18/lib/libclang.so.1", "")
-        .write("cuda/include/cuda.h", "#define CUDA_VERSION 12090\n")
-        .write("cuda/include/cuda_runtime_api.h", "")
-        .write("cuda/nvvm/include/nvvm.h", "")
-        .write("cuda/nvvm/libdevice/libdevice.10.bc", "")
-        .program(
-            "cuda/bin/nvcc",
-            "echo 'Cuda compilation tools, release 12.9, V12.9.86'",
-        );
-    fs::create_dir_all(machine.path("cuda/nvvm/lib64")).unwrap();
-    fs::copy(stand_in_nvvm(), machine.path("cuda/nvvm/lib64/libnvvm.so")).unwrap();
-    machine.write("cuda/nvvm/lib64/libnvvm.so.4", "");
-    let (llvm, cuda) = (machine.path("llvm7/bin/llvm-config"), machine.path("cuda"));
-    machine.env.set("LLVM_CONFIG", llvm);
-    machine.env.set("CUDA_PATH", cuda);
-    machine
-}
-
-/// What an llvm-config of that release answers.
-fn llvm_config(version: &str, has_static: bool, has_shared: bool) -> String {
-    let linking = |there| {
-        if there {
-            "echo -lLLVM"
-        } else {
-            "echo 'no such libraries' >&2; exit 1"
-        }
-    };
-    format!(
-        "case $1 in --version) echo {version};; --components) echo ipo nvptx;;\n\
-         --link-static) {};; --link-shared) {};; esac",
-        linking(has_static),
-        linking(has_shared)
-    )
-}
-
-/// A library that answers `nvvmIRVersion`, compiled once.
-fn stand_in_nvvm() -> &'static Path {
-    static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, library) = LIBRARY.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let (source, library) = (
-            folder.path().join("nvvm.rs"),
-            folder.path().join("libnvvm.so"),
-        );
-        let code = "#[unsafe(no_mangle)] pub unsafe extern \"C\" fn nvvmIRVersion(
-            a: *mut i32, b: *mut i32, c: *mut i32, d: *mut i32) -> i32 {
-            unsafe { *a = 2; *b = 0; *c = 3; *d = 2; } 0 }";
-        fs::write(&source, code).unwrap();
-        let status = Command::new("rustc")
-            .args([
-                "--edition=2024",
-                "--crate-type=cdylib",
-                "-Cpanic=abort",
-                "-o",
-            ])
-            .args([&library, &source])
-            .status()
-            .unwrap();
-        assert!(status.success());
-        (folder, library)
-    });
-    library
-}
-
-fn remove(machine: &Machine, path: &str) {
-    let path = machine.path(path);
-    if path.is_dir() {
-        fs::remove_dir_all(path).unwrap();
-    } else {
-        fs::remove_file(path).unwrap();
-    }
-}
+use crate::testing::{Machine, NIGHTLY, complete, llvm_config, remove, repository, toolchain_path};
 
 /// A GPU machine on which everything is there.
 fn gpu_found() -> gpu::Found {

@@ -1,7 +1,7 @@
 //! The kernel by each compiler, here and on made-up machines.
 
 use super::*;
-use crate::testing::{Machine, repository, skipped};
+use crate::testing::{Machine, NIGHTLY, complete, repository, skipped, toolchain_path};
 
 fn args(with: With) -> Args {
     Args {
@@ -252,4 +252,100 @@ fn blessing_needs_a_compiler_by_name() {
                 .contains("--bless")
         );
     }
+}
+
+/// A nightly's cargo that records its environment and then does `does`, with
+/// `$ptx` and `$ir` as the builder's arguments.
+fn cargo_that(does: &str) -> Machine {
+    let machine = complete();
+    let record = machine.path("environment").display().to_string();
+    machine.program(
+        &toolchain_path(NIGHTLY, "bin/cargo"),
+        &format!(
+            "/usr/bin/env >'{record}'\n\
+             while [ $# -gt 0 ]; do case $1 in --ptx) ptx=$2;; --ir) ir=$2;; esac; shift; done\n\
+             {does}\n"
+        ),
+    );
+    machine
+}
+
+#[test]
+fn rust_cuda_is_taken_when_everything_for_it_is_there() {
+    let machine = cargo_that("echo '.version 8.8' >$ptx; echo '; IR' >$ir");
+    // A repository of its own: what this cargo writes is no kernel.
+    for file in ["rust-toolchain.toml", "Cargo.toml", "src/lib.rs"] {
+        let file = format!("kernels-rs/{file}");
+        machine.write(
+            &format!("repo/{file}"),
+            fs::read(repository().join(&file)).unwrap(),
+        );
+    }
+    let built = build(&args(With::Auto), &machine.path("repo"), &machine.env).unwrap();
+    assert!(built.path.ends_with("clock_block.rust-cuda.compute_75.ptx"));
+    let compiler = built.provenance.get("compiler").unwrap();
+    assert!(compiler.starts_with("rust-cuda 946c91f0"), "{compiler}");
+    assert!(
+        compiler.ends_with("rustc 1.96.0-nightly (0123abc 2026-04-01)"),
+        "{compiler}"
+    );
+    assert_eq!(
+        built.provenance.get("libnvvm"),
+        Some("CUDA 12.9, NVVM IR 2.0")
+    );
+    assert!(!built.why.contains("not rust-cuda"), "{}", built.why);
+    let text = fs::read_to_string(&built.path).unwrap();
+    assert_eq!(
+        Provenance::split_from(&text),
+        (built.provenance, ".version 8.8\n")
+    );
+
+    let environment = fs::read_to_string(machine.path("environment")).unwrap();
+    let value = |name: &str| {
+        let lines = &mut environment.lines();
+        lines
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+            .map(str::to_owned)
+    };
+    let path = |path: &str| machine.path(path).display().to_string();
+    assert_eq!(value("RUSTUP_TOOLCHAIN").as_deref(), Some(NIGHTLY));
+    assert_eq!(value("CUDA_PATH"), Some(path("cuda")));
+    assert_eq!(value("LLVM_CONFIG"), Some(path("llvm7/bin/llvm-config")));
+    assert_eq!(value("LLVM_LINK_SHARED"), None);
+    assert_eq!(value("RUSTFLAGS"), None);
+    let first = |name: &str| value(name).unwrap().split(':').next().unwrap().to_owned();
+    assert_eq!(first("PATH"), path(&toolchain_path(NIGHTLY, "bin")));
+    assert_eq!(first("LD_LIBRARY_PATH"), path("cuda/nvvm/lib64"));
+}
+
+#[test]
+fn a_failing_rust_cuda_is_an_error_when_named_and_told_when_not() {
+    let machine = cargo_that("echo 'error: linking failed' >&2; exit 101");
+    let told = trouble(build(&args(With::RustCuda), &repository(), &machine.env));
+    assert!(
+        told.what
+            .contains("rust-cuda could not compile the kernel for compute_75"),
+        "{told}"
+    );
+    assert!(told.remedy.contains("doctor"), "{told}");
+}
+
+#[test]
+fn cuda_13_is_not_asked_for_what_it_dropped() {
+    let machine = cargo_that("exit 1");
+    machine.write("cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
+    let args = Args {
+        arch: Some(Arch::new(60)),
+        ..args(With::RustCuda)
+    };
+    let told = trouble(build(&args, &repository(), &machine.env));
+    assert!(
+        told.what
+            .contains("CUDA 13.0 compiles for compute_75 and newer"),
+        "{told}"
+    );
+    assert!(
+        !machine.path("environment").exists(),
+        "cargo was started all the same"
+    );
 }
