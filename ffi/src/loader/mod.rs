@@ -9,8 +9,11 @@
 //! A library that was opened and accepted is never closed: the table's
 //! functions must stay callable, and the runtime registers exit handlers.
 
+mod attempt;
 pub mod candidates;
+mod misfit;
 
+use core::cmp::Reverse;
 use core::ffi::{CStr, c_int, c_void};
 use core::fmt;
 use core::ops::Deref;
@@ -20,6 +23,7 @@ use std::path::{Path, PathBuf};
 use crate::table::{Functions, MissingSymbols};
 use crate::types::cudaError_t;
 
+pub use attempt::{Attempt, LoadError, Outcome, attempts_text};
 pub use candidates::{Candidate, Place, SONAMES, Search};
 
 /// A bound libcudart: the table's functions, and where they come from.
@@ -48,69 +52,6 @@ impl Deref for Cudart {
     }
 }
 
-/// One candidate that was looked at.
-#[derive(Debug, Clone)]
-pub struct Attempt {
-    /// What was tried.
-    pub candidate: Candidate,
-    /// What came of it.
-    pub outcome: Outcome,
-}
-
-/// What came of a candidate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was taken.
-    Chosen,
-    /// There is nothing of that name.
-    Absent,
-    /// The system could not open it; the text is the system's own.
-    NotLoadable(String),
-    /// It opens but is no CUDA runtime that this table can serve.
-    LacksFunctions(Vec<&'static str>),
-    /// It works, but the driver is too old for it (code 35 with a driver present).
-    DriverTooOld {
-        /// The newest CUDA version that the driver supports.
-        driver: c_int,
-        /// The library's version, where it tells.
-        runtime: Option<c_int>,
-    },
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chosen => f.write_str("chosen"),
-            Self::Absent => f.write_str("not there"),
-            Self::NotLoadable(reason) => write!(f, "cannot be opened: {reason}"),
-            Self::LacksFunctions(names) if names.len() > 4 => write!(
-                f,
-                "is no CUDA runtime of 11.4 or later: lacks {} and {} more functions",
-                names[..3].join(", "),
-                names.len() - 3
-            ),
-            Self::LacksFunctions(names) => {
-                write!(
-                    f,
-                    "is no CUDA runtime of 11.4 or later: lacks {}",
-                    names.join(", ")
-                )
-            }
-            Self::DriverTooOld { driver, runtime } => {
-                write!(
-                    f,
-                    "needs a newer driver than this one, which supports CUDA {}",
-                    Version(*driver)
-                )?;
-                match runtime {
-                    Some(runtime) => write!(f, " (the library is {})", Version(*runtime)),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-}
-
 /// A CUDA version in the runtime's own form, `1000 * major + 10 * minor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub c_int);
@@ -118,34 +59,6 @@ pub struct Version(pub c_int);
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
-    }
-}
-
-/// No library could be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.headline())]
-pub struct LoadError {
-    /// The path that the user named, if any: then nothing else was tried.
-    pub explicit: Option<PathBuf>,
-    /// Everything that was tried, in order.
-    pub attempts: Vec<Attempt>,
-}
-
-impl LoadError {
-    fn headline(&self) -> String {
-        let Some(path) = &self.explicit else {
-            return "no CUDA runtime library (libcudart) was found".to_owned();
-        };
-        match self.attempts.last() {
-            Some(Attempt {
-                outcome: Outcome::Absent,
-                ..
-            }) => {
-                format!("there is no libcudart at {}", path.display())
-            }
-            Some(Attempt { candidate, outcome }) => format!("{candidate} {outcome}"),
-            None => format!("there is no libcudart in {}", path.display()),
-        }
     }
 }
 
@@ -157,20 +70,25 @@ impl Cudart {
     /// [`LoadError`] with every candidate and why it was refused.
     pub fn load(search: &Search) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
-        let mut second_best: Option<Self> = None;
+        let mut refused: Vec<Self> = Vec::new();
         for candidate in search.candidates() {
-            if let Some(earlier) = &second_best
-                && earlier.path.is_some()
-                && candidate.canonical().as_deref() == earlier.path.as_deref()
-            {
+            let file = candidate.canonical();
+            if file.is_some() && refused.iter().any(|cudart| cudart.path == file) {
+                // The system's search led to the same file before.
                 continue;
             }
             match Self::open(&candidate) {
                 Ok(cudart) => {
+                    if refused
+                        .iter()
+                        .any(|r| r.path.is_some() && r.path == cudart.path)
+                    {
+                        continue;
+                    }
                     if let Some(outcome) = cudart.refused_by_driver() {
                         log::debug!("{candidate}: {outcome}");
                         attempts.push(Attempt { candidate, outcome });
-                        second_best.get_or_insert(cudart);
+                        refused.push(cudart);
                         continue;
                     }
                     attempts.push(Attempt {
@@ -185,9 +103,12 @@ impl Cudart {
                 }
             }
         }
-        match second_best {
-            // Every library wants a newer driver: the newest library's own answer
-            // says so best.
+        // Every library wants a newer driver: the newest one's own answer says so
+        // best. `min_by_key` keeps the first of equals, `max_by_key` the last.
+        match refused
+            .into_iter()
+            .min_by_key(|c| Reverse(c.runtime_version))
+        {
             Some(cudart) => Ok(Self { attempts, ..cudart }),
             None => Err(LoadError {
                 explicit: search.explicit.clone(),
@@ -296,7 +217,24 @@ fn open_library(candidate: &Candidate) -> Result<libloading::Library, Outcome> {
     // runtime's name in a place for libraries; its initialisers are trusted as
     // any installed library's are.
     unsafe { libloading::Library::new(&candidate.target) }
-        .map_err(|error| Outcome::NotLoadable(system_text(&error, candidate)))
+        .map_err(|error| not_loadable(&error, candidate))
+}
+
+/// Why a library could not be opened. The system's texts say "no such file" of a
+/// dangling link, a library of another architecture and one whose own
+/// dependency is missing alike, so the file itself is looked at first.
+fn not_loadable(error: &libloading::Error, candidate: &Candidate) -> Outcome {
+    let text = system_text(error);
+    let own = text.strip_prefix(&format!("{}: ", candidate.target.display()));
+    if candidate.place == Place::SystemSearch {
+        return match own {
+            Some(reason) if reason.contains("No such file") => Outcome::Absent,
+            _ => Outcome::NotLoadable(own.unwrap_or(&text).to_owned()),
+        };
+    }
+    Outcome::NotLoadable(
+        misfit::of(&candidate.target).unwrap_or_else(|| own.unwrap_or(&text).to_owned()),
+    )
 }
 
 #[cfg(unix)]
@@ -316,14 +254,9 @@ fn open_already_loaded(name: &Path) -> Option<libloading::Library> {
         .map(Into::into)
 }
 
-/// The system's reason without the name that the caller prints anyway.
-fn system_text(error: &libloading::Error, candidate: &Candidate) -> String {
-    let mut text = error.to_string();
-    if let Some(source) = std::error::Error::source(error) {
-        text = source.to_string();
-    }
-    let name = format!("{}: ", candidate.target.display());
-    text.strip_prefix(&name).map_or(text.clone(), str::to_owned)
+/// The system's own text.
+fn system_text(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The file that an open library was mapped from.

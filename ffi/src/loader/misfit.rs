@@ -1,0 +1,89 @@
+//! Why a file cannot be a library of this process, told from the file itself.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+/// `EI_CLASS` of this program: 1 for 32 bits, 2 for 64.
+const OWN_CLASS: u8 = if cfg!(target_pointer_width = "64") {
+    2
+} else {
+    1
+};
+
+/// The `e_machine` numbers of the architectures that CUDA knows or knew.
+const MACHINES: &[(u16, &str)] = &[
+    (3, "x86"),
+    (21, "powerpc64"),
+    (40, "arm"),
+    (62, "x86_64"),
+    (183, "aarch64"),
+    (243, "riscv64"),
+];
+
+/// The reason as a sentence without a subject's name, such as `it is a
+/// directory`; `None` where nothing is wrong with the file itself.
+pub(super) fn of(path: &Path) -> Option<String> {
+    let Ok(metadata) = path.metadata() else {
+        let target = path.read_link().ok()?;
+        return Some(format!(
+            "it is a link to {}, which is not there",
+            target.display()
+        ));
+    };
+    if metadata.is_dir() {
+        return Some("it is a directory".to_owned());
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    match read {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Some("this user may not read it".to_owned());
+        }
+        Err(error) => return Some(format!("it cannot be read: {error}")),
+        Ok(_) => {}
+    }
+    if cfg!(target_os = "linux") {
+        of_elf(&head)
+    } else {
+        None
+    }
+}
+
+/// What is wrong with the first bytes of an ELF file for this process.
+fn of_elf(head: &[u8]) -> Option<String> {
+    if head.is_empty() {
+        return Some("it is empty".to_owned());
+    }
+    if !head.starts_with(b"\x7fELF") {
+        let text = head
+            .iter()
+            .all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+        return Some(if text {
+            "it is a text file, no library".to_owned()
+        } else {
+            "it is no ELF library".to_owned()
+        });
+    }
+    match head.get(4) {
+        Some(&OWN_CLASS) => {}
+        Some(1) => return Some("it is a 32-bit library, and this program is 64-bit".to_owned()),
+        Some(2) => return Some("it is a 64-bit library, and this program is 32-bit".to_owned()),
+        _ => return Some("it is a damaged ELF library".to_owned()),
+    }
+    // The machine is written in the file's own byte order; a foreign order shows
+    // as a machine that is not this one.
+    let machine = u16::from_le_bytes([*head.get(18)?, *head.get(19)?]);
+    let name = MACHINES.iter().find(|(number, _)| *number == machine);
+    match name {
+        Some((_, name)) if *name == std::env::consts::ARCH => None,
+        Some((_, name)) => Some(format!(
+            "it is a library for {name}, and this program is for {}",
+            std::env::consts::ARCH
+        )),
+        None if MACHINES.iter().any(|(_, n)| *n == std::env::consts::ARCH) => Some(format!(
+            "it is a library for another architecture (ELF machine {machine})"
+        )),
+        None => None,
+    }
+}
