@@ -1,0 +1,180 @@
+//! Holds the model to what the conformance suite's programs came to on real GPUs.
+//!
+//! `conformance/README.md` has the language and says how to record.
+
+#[path = "conformance/suite/mod.rs"]
+#[allow(dead_code, reason = "shared with the recorder; each uses a part")]
+mod suite;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cudart_ffi::Cudart;
+use cudart_model::Isolated;
+
+use suite::program::Program;
+use suite::runner::{Notes, Session};
+use suite::trace::Trace;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/conformance")
+        .join(name)
+}
+
+/// Runs a program on a model of its own, with the virtual clock.
+fn run_on_model(program: &Program) -> Trace {
+    let _model = Isolated::deterministic();
+    // SAFETY: the model's functions have the table's prototypes and stay for good.
+    let cudart = unsafe { Cudart::from_symbols(cudart_model::symbol) }
+        .expect("the model exports every required function");
+    let session = Session::new(&cudart, Notes::default()).expect("the model runs a kernel");
+    session.run(program, |_| ())
+}
+
+/// The programs of the folder, by name.
+fn programs() -> BTreeMap<String, Program> {
+    let mut programs = BTreeMap::new();
+    for entry in std::fs::read_dir(folder("programs")).expect("the programs' folder") {
+        let path = entry.expect("an entry of the programs' folder").path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).expect("a program");
+        let program = Program::parse(&name, &text).unwrap_or_else(|error| panic!("{error}"));
+        programs.insert(name, program);
+    }
+    programs
+}
+
+/// One recorded program.
+struct Recording {
+    machine: String,
+    name: String,
+    trace: Trace,
+}
+
+fn recordings() -> Vec<Recording> {
+    let mut recordings = Vec::new();
+    let Ok(machines) = std::fs::read_dir(folder("recordings")) else {
+        return recordings;
+    };
+    for machine in machines {
+        let machine = machine.expect("a machine's folder").path();
+        let name = machine.file_name().unwrap().to_str().unwrap().to_owned();
+        for entry in std::fs::read_dir(&machine).expect("a machine's folder") {
+            let path = entry.expect("a recording").path();
+            if path.extension().is_none_or(|ending| ending != "trace") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a recording");
+            let traces = Trace::parse_all(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            recordings.extend(traces.into_iter().map(|(program, trace)| Recording {
+                machine: name.clone(),
+                name: program,
+                trace,
+            }));
+        }
+    }
+    recordings
+}
+
+/// The program as it was when it was recorded: a trace carries its lines.
+fn recorded_program(recording: &Recording) -> Program {
+    let lines = recording.trace.lines.iter().map(|line| line.op.as_str());
+    let text: Vec<&str> = lines.filter(|line| !line.starts_with('(')).collect();
+    Program::parse(&recording.name, &text.join("\n")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// All rules: the recording of a program on a GPU is what the model must come to.
+#[test]
+fn the_model_matches_every_recording() {
+    let recordings = recordings();
+    assert!(
+        !recordings.is_empty(),
+        "there are no recordings; tests/conformance/README.md says how to make them"
+    );
+    let mut report = String::new();
+    let mut different = 0;
+    for recording in &recordings {
+        let actual = run_on_model(&recorded_program(recording));
+        if let Some(difference) = Trace::difference(&recording.trace, &actual) {
+            different += 1;
+            if different <= 20 {
+                report += &format!("{}/{}: {difference}\n\n", recording.machine, recording.name);
+            }
+        }
+    }
+    let total = recordings.len();
+    assert!(
+        different == 0,
+        "{report}{different} of {total} recorded programs differ; the first 20 are above"
+    );
+}
+
+/// M2: in a fresh process the first address is the same in every program.
+#[test]
+fn m02_first_address_of_a_process_is_the_recorded_one() {
+    for recording in recordings() {
+        if recording.trace.header("process") == Some("its own") {
+            let actual = run_on_model(&recorded_program(&recording));
+            assert_eq!(
+                recording.trace.first_address(),
+                actual.first_address(),
+                "{}/{}",
+                recording.machine,
+                recording.name
+            );
+        }
+    }
+}
+
+/// A program that was changed or added has to be recorded again.
+#[test]
+fn every_program_is_recorded_as_it_stands() {
+    let recordings = recordings();
+    for (name, program) in programs() {
+        let mut of_this = recordings.iter().filter(|recording| recording.name == name);
+        let first = of_this
+            .next()
+            .unwrap_or_else(|| panic!("{name} is not recorded"));
+        for recording in core::iter::once(first).chain(of_this) {
+            let recorded = recorded_program(recording);
+            let length = recorded.lines.len();
+            let alike = recorded
+                .lines
+                .iter()
+                .zip(&program.lines)
+                .all(|(recorded, now)| recorded.text == now.text);
+            let whole = length == program.lines.len() || recording.trace.broken_off.is_some();
+            assert!(alike && whole, "{name} has changed since it was recorded");
+        }
+    }
+}
+
+/// The virtual clock: the same program gives the same trace, bit for bit.
+#[test]
+fn the_same_program_gives_the_same_trace() {
+    for program in programs().values() {
+        let (first, second) = (run_on_model(program), run_on_model(program));
+        assert_eq!(first.to_string(), second.to_string(), "{}", program.name);
+    }
+}
+
+/// R41, R42, R45: whatever a program does, with all freed and destroyed a trim
+/// leaves nothing.
+#[test]
+fn r42_nothing_is_left_after_cleanup() {
+    for program in programs().values() {
+        let trace = run_on_model(program);
+        // A broken context answers no attribute any more.
+        let readable = trace
+            .lines
+            .last()
+            .is_some_and(|line| line.attributes[0] != u64::MAX);
+        assert!(
+            !readable || Session::left_clean(&trace),
+            "{}:\n{trace}",
+            program.name
+        );
+    }
+}
