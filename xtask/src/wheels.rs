@@ -175,12 +175,7 @@ fn download(package: &str, version: Option<&str>, into: &Path) -> anyhow::Result
         })?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let last = stderr
-            .lines()
-            .rev()
-            .find(|line| line.starts_with("ERROR"))
-            .or_else(|| stderr.lines().last())
-            .unwrap_or("pip said nothing");
+        let last = cause(&stderr);
         return Err(Trouble::new(
             format!("pip could not fetch the wheel {spec}: {last}"),
             format!("check the network, then `python3 -m pip download --no-deps {spec}`"),
@@ -192,6 +187,19 @@ fn download(package: &str, version: Option<&str>, into: &Path) -> anyhow::Result
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|ext| ext == "whl"))
         .with_context(|| format!("pip reported success but left no wheel for {spec}"))
+}
+
+/// The line of pip's words that says why. Without a network its last line is
+/// that no distribution matches; the reason stands in the warnings before it.
+fn cause(stderr: &str) -> &str {
+    let line = |test: fn(&str) -> bool| stderr.lines().rev().find(|line| test(line));
+    if line(|line| line.contains("NewConnectionError") || line.contains("ConnectTimeout")).is_some()
+    {
+        return "the registry cannot be reached";
+    }
+    line(|line| line.starts_with("ERROR"))
+        .or_else(|| stderr.lines().last())
+        .unwrap_or("pip said nothing")
 }
 
 fn unpack(wheel: &Path, into: &Path) -> anyhow::Result<()> {
@@ -257,6 +265,19 @@ mod tests {
         let wheel = Path::new("d/nvidia_cuda_nvcc-13.2.51-py3-none-manylinux2014_x86_64.whl");
         assert_eq!(wheel_version(wheel).as_deref(), Some("13.2.51"));
         assert_eq!(wheel_version(Path::new("notes.txt")), None);
+    }
+
+    #[test]
+    fn a_missing_network_is_not_reported_as_a_missing_package() {
+        let none = "ERROR: No matching distribution found for nvidia-nothing";
+        let offline = format!(
+            "WARNING: Retrying (Retry(total=0)) after connection broken by \
+             'NewConnectionError('<pip._vendor.urllib3.connection.HTTPConnection>: \
+             Failed to establish a new connection')': /simple/nvidia-nothing/\n{none}\n"
+        );
+        assert_eq!(cause(&offline), "the registry cannot be reached");
+        assert_eq!(cause(none), none);
+        assert_eq!(cause(""), "pip said nothing");
     }
 
     #[test]

@@ -257,7 +257,8 @@ fn output_of(command: &mut Command, stream: Stream) -> anyhow::Result<String> {
         )
     })?;
     let stderr = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{}", stderr.trim());
+    let words = || stderr.trim().lines().collect::<Vec<_>>().join("; ");
+    anyhow::ensure!(output.status.success(), "{}", words());
     Ok(match stream {
         Stream::Out => String::from_utf8_lossy(&output.stdout).into_owned(),
         Stream::Err => stderr.into_owned(),
