@@ -1,0 +1,801 @@
+//! One function for each line of the table: from pointers to values and back.
+//!
+//! All are as unsafe as the C functions, under the same promise.
+
+#![allow(non_snake_case, reason = "the C names")]
+#![allow(clippy::missing_safety_doc, reason = "the module says it for all")]
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+
+use cudart_ffi::types::*;
+
+use super::entry::{look, run, take_last_error};
+use super::pointers::{handles, not_null, string, write};
+use crate::errors;
+use crate::functions::FunctionId as F;
+use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
+
+// Versions, errors
+
+pub(super) unsafe fn cudaDriverGetVersion(version: *mut c_int) -> cudaError_t {
+    run(F::cudaDriverGetVersion, |call| {
+        let out = not_null(version)?;
+        let value = call.runtime().profile().driver_version;
+        // SAFETY: not null, and the program promises that it can be written.
+        unsafe { write(out, value) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaRuntimeGetVersion(version: *mut c_int) -> cudaError_t {
+    run(F::cudaRuntimeGetVersion, |call| {
+        let out = not_null(version)?;
+        let value = call.runtime().profile().runtime_version;
+        // SAFETY: as above.
+        unsafe { write(out, value) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
+    errors::name(error.0).as_ptr()
+}
+
+pub(super) unsafe fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
+    errors::text(error.0).as_ptr()
+}
+
+pub(super) unsafe fn cudaGetLastError() -> cudaError_t {
+    take_last_error()
+}
+
+// Devices
+
+pub(super) unsafe fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
+    run(F::cudaGetDeviceCount, |call| {
+        let out = not_null(count)?;
+        let value = call.runtime().device_count();
+        // SAFETY: as above.
+        unsafe { write(out, value) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaSetDevice(device: c_int) -> cudaError_t {
+    run(F::cudaSetDevice, |call| {
+        call.runtime().check_device(device)?;
+        call.thread.device = device;
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaDeviceGetAttribute(
+    value: *mut c_int,
+    attr: cudaDeviceAttr,
+    device: c_int,
+) -> cudaError_t {
+    run(F::cudaDeviceGetAttribute, |call| {
+        let out = not_null(value)?;
+        let value = call.runtime().device_attribute(attr, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, value) };
+        Ok(())
+    })
+}
+
+/// Where the fields of `cudaDeviceProp` that the model fills in lie. The name,
+/// the memory and the capability are at the same place in every version.
+struct PropertyLayout {
+    clock_rate: Option<usize>,
+    multiprocessors: usize,
+}
+
+/// 13.x, whose library exports the plain name only.
+const PROPERTIES_13: PropertyLayout = PropertyLayout {
+    clock_rate: None,
+    multiprocessors: 384,
+};
+/// 12.x, whose library exports the name with `_v2` beside the plain one.
+const PROPERTIES_12: PropertyLayout = PropertyLayout {
+    clock_rate: Some(348),
+    multiprocessors: 388,
+};
+
+impl PropertyLayout {
+    /// # Safety
+    ///
+    /// `prop` must be valid for writing a `cudaDeviceProp` of this layout.
+    unsafe fn fill(&self, prop: *mut cudaDeviceProp, properties: &Properties) {
+        let bytes = prop.cast::<u8>();
+        let put = |offset: usize, value: &[u8]| {
+            // SAFETY: every offset below lies in the struct of every version,
+            // 728 bytes or more.
+            unsafe {
+                bytes
+                    .add(offset)
+                    .copy_from_nonoverlapping(value.as_ptr(), value.len());
+            }
+        };
+        let mut name = [0_u8; 256];
+        for (to, from) in name.iter_mut().zip(properties.name.bytes().take(255)) {
+            *to = from;
+        }
+        let [major, minor] = properties.compute_capability;
+        put(0, &name);
+        put(288, &properties.total_bytes.to_ne_bytes());
+        put(308, &32_i32.to_ne_bytes());
+        put(320, &1024_i32.to_ne_bytes());
+        put(360, &major.to_ne_bytes());
+        put(364, &minor.to_ne_bytes());
+        if let Some(offset) = self.clock_rate {
+            put(offset, &properties.clock_rate_khz.to_ne_bytes());
+        }
+        put(
+            self.multiprocessors,
+            &properties.multiprocessors.to_ne_bytes(),
+        );
+    }
+}
+
+pub(super) unsafe fn cudaGetDeviceProperties(
+    prop: *mut cudaDeviceProp,
+    device: c_int,
+) -> cudaError_t {
+    run(F::cudaGetDeviceProperties, |call| {
+        let out = not_null(prop)?;
+        let properties = call.runtime().properties(device)?;
+        // SAFETY: not null, and the program promises a struct of CUDA 13.
+        unsafe { PROPERTIES_13.fill(out, &properties) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGetDeviceProperties_v2(
+    prop: *mut cudaDeviceProp,
+    device: c_int,
+) -> cudaError_t {
+    run(F::cudaGetDeviceProperties_v2, |call| {
+        let out = not_null(prop)?;
+        let properties = call.runtime().properties(device)?;
+        // SAFETY: not null, and the program promises a struct of CUDA 12.
+        unsafe { PROPERTIES_12.fill(out, &properties) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaDeviceSynchronize() -> cudaError_t {
+    run(F::cudaDeviceSynchronize, |call| {
+        let device = call.thread.device;
+        let end = call.runtime().device_end(device)?;
+        call.wait_until(end);
+        Ok(())
+    })
+}
+
+// Plain memory
+
+pub(super) unsafe fn cudaMalloc(dev_ptr: *mut *mut c_void, size: usize) -> cudaError_t {
+    run(F::cudaMalloc, |call| {
+        let out = not_null(dev_ptr)?;
+        let device = call.thread.device;
+        let address = call.runtime().malloc(size as u64, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, address as *mut c_void) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaFree(dev_ptr: *mut c_void) -> cudaError_t {
+    run(F::cudaFree, |call| {
+        let end = call.runtime().free(dev_ptr as u64)?;
+        call.wait_until(end);
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaFreeAsync(dev_ptr: *mut c_void, stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaFreeAsync, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .free_async(dev_ptr as u64, stream.0 as u64, device)
+    })
+}
+
+pub(super) unsafe fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
+    run(F::cudaMemGetInfo, |call| {
+        let (free_out, total_out) = (not_null(free)?, not_null(total)?);
+        let device = call.thread.device;
+        let (free, total) = call.runtime().mem_info(device)?;
+        // SAFETY: as above, for both.
+        unsafe {
+            write(free_out, free as usize);
+            write(total_out, total as usize);
+        }
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaMemsetAsync(
+    dev_ptr: *mut c_void,
+    _value: c_int,
+    count: usize,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaMemsetAsync, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .memset_async(dev_ptr as u64, count as u64, stream.0 as u64, device)
+    })
+}
+
+// Streams and events
+
+pub(super) unsafe fn cudaStreamCreateWithFlags(
+    stream: *mut cudaStream_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaStreamCreateWithFlags, |call| {
+        let out = not_null(stream)?;
+        let device = call.thread.device;
+        let handle = call.runtime().stream_create(flags, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaStream_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamDestroy, |call| {
+        call.runtime().stream_destroy(stream.0 as u64)
+    })
+}
+
+pub(super) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamSynchronize, |call| {
+        let device = call.thread.device;
+        let end = call.runtime().stream_end(stream.0 as u64, device)?;
+        call.wait_until(end);
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamQuery, |call| {
+        let device = call.thread.device;
+        let end = call.runtime().stream_end(stream.0 as u64, device)?;
+        if end > call.runtime().now() {
+            Err(cudaError_t::NOT_READY)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+pub(super) unsafe fn cudaStreamWaitEvent(
+    stream: cudaStream_t,
+    event: cudaEvent_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaStreamWaitEvent, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .stream_wait_event(stream.0 as u64, event.0 as u64, flags, device)
+    })
+}
+
+pub(super) unsafe fn cudaEventCreateWithFlags(
+    event: *mut cudaEvent_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaEventCreateWithFlags, |call| {
+        let out = not_null(event)?;
+        let handle = call.runtime().event_create(flags)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaEvent_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
+    run(F::cudaEventDestroy, |call| {
+        call.runtime().event_destroy(event.0 as u64)
+    })
+}
+
+pub(super) unsafe fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaEventRecord, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .event_record(event.0 as u64, stream.0 as u64, device)
+    })
+}
+
+pub(super) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
+    run(F::cudaEventSynchronize, |call| {
+        let end = call.runtime().event_end(event.0 as u64)?;
+        call.wait_until(end);
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaEventElapsedTime(
+    ms: *mut f32,
+    start: cudaEvent_t,
+    end: cudaEvent_t,
+) -> cudaError_t {
+    run(F::cudaEventElapsedTime, |call| {
+        let out = not_null(ms)?;
+        let elapsed = call.runtime().event_elapsed(start.0 as u64, end.0 as u64)?;
+        // SAFETY: as above.
+        unsafe { write(out, elapsed) };
+        Ok(())
+    })
+}
+
+// Graphs
+
+pub(super) unsafe fn cudaGraphCreate(graph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
+    run(F::cudaGraphCreate, |call| {
+        let out = not_null(graph)?;
+        let handle = call.runtime().graph_create(flags)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphDestroy(graph: cudaGraph_t) -> cudaError_t {
+    run(F::cudaGraphDestroy, |call| {
+        call.runtime().graph_destroy(graph.0 as u64)
+    })
+}
+
+pub(super) unsafe fn cudaGraphClone(clone: *mut cudaGraph_t, original: cudaGraph_t) -> cudaError_t {
+    run(F::cudaGraphClone, |call| {
+        let out = not_null(clone)?;
+        let handle = call.runtime().graph_clone(original.0 as u64)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphDestroyNode(node: cudaGraphNode_t) -> cudaError_t {
+    run(F::cudaGraphDestroyNode, |call| {
+        call.runtime().graph_destroy_node(node.0 as u64)
+    })
+}
+
+pub(super) unsafe fn cudaGraphAddMemAllocNode(
+    node: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    dependencies: *const cudaGraphNode_t,
+    dependency_count: usize,
+    params: *mut cudaMemAllocNodeParams,
+) -> cudaError_t {
+    run(F::cudaGraphAddMemAllocNode, |call| {
+        let (out, params) = (not_null(node)?, not_null(params)?);
+        // SAFETY: the program promises an array of this length, and parameters
+        // that can be read.
+        let (dependencies, given) = unsafe {
+            (
+                handles(dependencies.cast(), dependency_count)?,
+                params.read_unaligned(),
+            )
+        };
+        // SAFETY: as above, for the descriptors that the parameters name.
+        let access = unsafe { access_descs(&given)? };
+        let request = AllocRequest {
+            alloc_type: given.pool_props.alloc_type,
+            handle_types: given.pool_props.handle_types,
+            location: given.pool_props.location,
+            access,
+            bytes: given.bytesize as u64,
+        };
+        let (handle, address) =
+            call.runtime()
+                .add_alloc_node(graph.0 as u64, &dependencies, request)?;
+        // SAFETY: not null, and the program promises that both can be written.
+        unsafe {
+            write(out, cudaGraphNode_t(handle as *mut c_void));
+            write(&raw mut (*params).dptr, address as *mut c_void);
+        }
+        Ok(())
+    })
+}
+
+/// More descriptors than any machine has devices are refused unread (R28).
+const MAX_ACCESS_DESCS: usize = 64;
+
+/// # Safety
+///
+/// The descriptors must be null or readable for as many as the parameters say.
+unsafe fn access_descs(params: &cudaMemAllocNodeParams) -> Outcome<Vec<cudaMemAccessDesc>> {
+    let count = params.access_desc_count;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    if params.access_descs.is_null() || count > MAX_ACCESS_DESCS {
+        return Err(cudaError_t::INVALID_VALUE);
+    }
+    Ok((0..count)
+        // SAFETY: not null, and the index is below the count.
+        .map(|index| unsafe { params.access_descs.add(index).read_unaligned() })
+        .collect())
+}
+
+pub(super) unsafe fn cudaGraphAddMemFreeNode(
+    node: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    dependencies: *const cudaGraphNode_t,
+    dependency_count: usize,
+    dev_ptr: *mut c_void,
+) -> cudaError_t {
+    run(F::cudaGraphAddMemFreeNode, |call| {
+        let out = not_null(node)?;
+        // SAFETY: the program promises an array of this length.
+        let dependencies = unsafe { handles(dependencies.cast(), dependency_count)? };
+        let handle = call
+            .runtime()
+            .add_free_node(graph.0 as u64, &dependencies, dev_ptr as u64)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphAddKernelNode(
+    node: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    dependencies: *const cudaGraphNode_t,
+    dependency_count: usize,
+    params: *const cudaKernelNodeParams,
+) -> cudaError_t {
+    run(F::cudaGraphAddKernelNode, |call| {
+        let (out, params) = (not_null(node)?, not_null(params.cast_mut())?);
+        // SAFETY: the program promises an array of this length, and parameters
+        // that can be read.
+        let (dependencies, given) = unsafe {
+            (
+                handles(dependencies.cast(), dependency_count)?,
+                params.read_unaligned(),
+            )
+        };
+        let kernel = given.func as u64;
+        let code = call.runtime().kernel(kernel)?;
+        let parameters = code.parameter_bytes.len();
+        let spin = code.spin_parameter();
+        // Policy: a packed argument buffer (`extra`) is not read.
+        if parameters > 0 && given.kernel_params.is_null() {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let spin_clocks = match spin {
+            // SAFETY: the program promises one pointer a parameter, each to a
+            // value of the parameter's size; this one has 8 bytes.
+            Some(index) => unsafe {
+                let value = given.kernel_params.add(index).read_unaligned();
+                not_null(value)?.cast::<i64>().read_unaligned()
+            },
+            None => 0,
+        };
+        let extents = |d: dim3| [d.x, d.y, d.z];
+        let request = KernelRequest {
+            kernel,
+            grid: extents(given.grid_dim),
+            block: extents(given.block_dim),
+            spin_clocks,
+        };
+        let handle = call
+            .runtime()
+            .add_kernel_node(graph.0 as u64, &dependencies, &request)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphAddEmptyNode(
+    node: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    dependencies: *const cudaGraphNode_t,
+    dependency_count: usize,
+) -> cudaError_t {
+    run(F::cudaGraphAddEmptyNode, |call| {
+        let out = not_null(node)?;
+        // SAFETY: the program promises an array of this length.
+        let dependencies = unsafe { handles(dependencies.cast(), dependency_count)? };
+        let handle = call
+            .runtime()
+            .add_empty_node(graph.0 as u64, &dependencies)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphAddChildGraphNode(
+    node: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    dependencies: *const cudaGraphNode_t,
+    dependency_count: usize,
+    child: cudaGraph_t,
+) -> cudaError_t {
+    run(F::cudaGraphAddChildGraphNode, |call| {
+        let out = not_null(node)?;
+        // SAFETY: the program promises an array of this length.
+        let dependencies = unsafe { handles(dependencies.cast(), dependency_count)? };
+        let handle =
+            call.runtime()
+                .add_child_graph_node(graph.0 as u64, &dependencies, child.0 as u64)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphMemAllocNodeGetParams(
+    node: cudaGraphNode_t,
+    params: *mut cudaMemAllocNodeParams,
+) -> cudaError_t {
+    run(F::cudaGraphMemAllocNodeGetParams, |call| {
+        let out = not_null(params)?;
+        let (allocation, access) = call.runtime().alloc_node_params(node.0 as u64)?;
+        let mut params = cudaMemAllocNodeParams::zeroed();
+        params.pool_props.alloc_type = cudaMemAllocationType::PINNED;
+        params.pool_props.location = cudaMemLocation {
+            type_: cudaMemLocationType::DEVICE,
+            id: c_int::try_from(allocation.device).unwrap_or(c_int::MAX),
+        };
+        // The descriptors stay where the node keeps them, as with the real one:
+        // valid until the graph is destroyed.
+        if !access.is_empty() {
+            params.access_descs = access.as_ptr();
+            params.access_desc_count = access.len();
+        }
+        params.bytesize = allocation.bytes as usize;
+        params.dptr = allocation.address as *mut c_void;
+        // SAFETY: as above.
+        unsafe { write(out, params) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphMemFreeNodeGetParams(
+    node: cudaGraphNode_t,
+    dev_ptr_out: *mut c_void,
+) -> cudaError_t {
+    run(F::cudaGraphMemFreeNodeGetParams, |call| {
+        let out = not_null(dev_ptr_out)?.cast::<*mut c_void>();
+        let address = call.runtime().free_node_address(node.0 as u64)?;
+        // SAFETY: not null, and the program promises room for a pointer.
+        unsafe { write(out, address as *mut c_void) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphInstantiateWithFlags(
+    exec: *mut cudaGraphExec_t,
+    graph: cudaGraph_t,
+    flags: c_ulonglong,
+) -> cudaError_t {
+    run(F::cudaGraphInstantiateWithFlags, |call| {
+        let out = not_null(exec)?;
+        let handle = call.runtime().instantiate(graph.0 as u64, flags)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaGraphExec_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaGraphExecDestroy(exec: cudaGraphExec_t) -> cudaError_t {
+    run(F::cudaGraphExecDestroy, |call| {
+        call.runtime().exec_destroy(exec.0 as u64)
+    })
+}
+
+pub(super) unsafe fn cudaGraphLaunch(exec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaGraphLaunch, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .launch(exec.0 as u64, stream.0 as u64, device)
+    })
+}
+
+pub(super) unsafe fn cudaGraphUpload(exec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaGraphUpload, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .upload(exec.0 as u64, stream.0 as u64, device)
+    })
+}
+
+// Graph memory
+
+pub(super) unsafe fn cudaDeviceGetGraphMemAttribute(
+    device: c_int,
+    attr: cudaGraphMemAttributeType,
+    value: *mut c_void,
+) -> cudaError_t {
+    run(F::cudaDeviceGetGraphMemAttribute, |call| {
+        let bytes = call.runtime().graph_mem_attribute(device, attr)?;
+        let out = not_null(value)?.cast::<u64>();
+        // SAFETY: not null, and the program promises room for a u64.
+        unsafe { write(out, bytes) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaDeviceSetGraphMemAttribute(
+    device: c_int,
+    attr: cudaGraphMemAttributeType,
+    value: *mut c_void,
+) -> cudaError_t {
+    run(F::cudaDeviceSetGraphMemAttribute, |call| {
+        call.runtime().check_device(device)?;
+        let value = not_null(value)?.cast::<u64>();
+        // SAFETY: not null, and the program promises a u64.
+        let value = unsafe { value.read_unaligned() };
+        call.runtime().set_graph_mem_attribute(device, attr, value)
+    })
+}
+
+pub(super) unsafe fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
+    run(F::cudaDeviceGraphMemTrim, |call| {
+        call.runtime().trim(device)
+    })
+}
+
+// Libraries of kernels
+
+/// First bytes of a fat binary and of a cubin (an ELF file).
+const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
+const ELF: [u8; 4] = *b"\x7fELF";
+
+#[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
+pub(super) unsafe fn cudaLibraryLoadData(
+    library: *mut cudaLibrary_t,
+    code: *const c_void,
+    jit_options: *mut cudaJitOption,
+    jit_option_values: *mut *mut c_void,
+    jit_option_count: c_uint,
+    _library_options: *mut cudaLibraryOption,
+    _library_option_values: *mut *mut c_void,
+    _library_option_count: c_uint,
+) -> cudaError_t {
+    run(F::cudaLibraryLoadData, |call| {
+        let out = not_null(library)?;
+        let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
+        // SAFETY: the program promises code that can be read: machine code is
+        // longer than its mark, and PTX ends in NUL, where this stops.
+        if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
+            return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
+        }
+        // SAFETY: what is no machine code is a NUL-terminated text.
+        let ptx = unsafe { string(code.cast())? };
+        match call.runtime().library_load(&ptx) {
+            Ok(handle) => {
+                // SAFETY: as above.
+                unsafe { write(out, cudaLibrary_t(handle as *mut c_void)) };
+                Ok(())
+            }
+            Err(refused) => {
+                // SAFETY: the program promises arrays of this length, and the
+                // buffer that they name.
+                unsafe {
+                    log_error(
+                        jit_options,
+                        jit_option_values,
+                        jit_option_count,
+                        &refused.log,
+                    );
+                }
+                Err(refused.code)
+            }
+        }
+    })
+}
+
+/// # Safety
+///
+/// Bytes up to the first that differs from `mark` must be readable.
+unsafe fn starts_with(code: *const u8, mark: [u8; 4]) -> bool {
+    mark.iter()
+        .enumerate()
+        // SAFETY: the caller's promise; `all` stops at the first difference.
+        .all(|(index, &byte)| unsafe { *code.add(index) } == byte)
+}
+
+/// Puts the compiler's complaint into the program's error log buffer.
+///
+/// # Safety
+///
+/// Both arrays must be null or have `count` entries, and the buffer that they
+/// name must have the size that they name.
+unsafe fn log_error(
+    options: *mut cudaJitOption,
+    values: *mut *mut c_void,
+    count: c_uint,
+    log: &str,
+) {
+    if options.is_null() || values.is_null() {
+        return;
+    }
+    let mut buffer = core::ptr::null_mut::<u8>();
+    let mut size = 0_usize;
+    for index in 0..count as usize {
+        // SAFETY: the caller's promise; the index is below the count.
+        let (option, value) = unsafe {
+            (
+                options.add(index).read_unaligned(),
+                values.add(index).read_unaligned(),
+            )
+        };
+        match option {
+            cudaJitOption::ERROR_LOG_BUFFER => buffer = value.cast(),
+            // The size is an unsigned int in a pointer's place.
+            cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES => size = value as usize & 0xffff_ffff,
+            _ => {}
+        }
+    }
+    if buffer.is_null() || size == 0 {
+        return;
+    }
+    let length = log.len().min(size - 1);
+    // SAFETY: the buffer has `size` bytes, and `length + 1` is at most that.
+    unsafe {
+        buffer.copy_from_nonoverlapping(log.as_ptr(), length);
+        buffer.add(length).write(0);
+    }
+}
+
+pub(super) unsafe fn cudaLibraryGetKernel(
+    kernel: *mut cudaKernel_t,
+    library: cudaLibrary_t,
+    name: *const c_char,
+) -> cudaError_t {
+    run(F::cudaLibraryGetKernel, |call| {
+        let out = not_null(kernel)?;
+        // SAFETY: the program promises a NUL-terminated name.
+        let name = unsafe { string(name)? };
+        let handle = call.runtime().library_kernel(library.0 as u64, &name)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaKernel_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(super) unsafe fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
+    run(F::cudaLibraryUnload, |call| {
+        call.runtime().library_unload(library.0 as u64)
+    })
+}
+
+// The model's own
+
+const DESCRIPTION: &CStr = match CStr::from_bytes_with_nul(
+    concat!(
+        "cudart_model ",
+        env!("CARGO_PKG_VERSION"),
+        ": a CUDA runtime without a GPU; its footprints, addresses and codes are modelled, not measured\0"
+    )
+    .as_bytes(),
+) {
+    Ok(text) => text,
+    Err(_) => c"cudart_model",
+};
+
+pub(super) unsafe fn cudartModelDescribe() -> *const c_char {
+    DESCRIPTION.as_ptr()
+}
+
+pub(super) unsafe fn cudartModelLiveObjects(counts: *mut c_ulonglong, capacity: usize) -> usize {
+    let live: LiveObjects = look(|state| state.runtime.live_objects());
+    let all = live.to_array();
+    if !counts.is_null() {
+        for (index, &count) in all.iter().enumerate().take(capacity) {
+            // SAFETY: not null, and the program promises `capacity` places.
+            unsafe { write(counts.add(index), count) };
+        }
+    }
+    all.len()
+}

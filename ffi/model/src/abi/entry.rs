@@ -1,0 +1,154 @@
+//! What every call has in common: counting, faults, cost, the last error.
+
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
+
+use cudart_ffi::cudaError_t;
+
+use crate::clock::Nanos;
+use crate::functions::FunctionId;
+use crate::instance::{self, Instance, State, ThreadState};
+use crate::profile::{Costs, nanos};
+use crate::runtime::Runtime;
+
+/// Sleeping wakes late by about this much; what is left is spent looking.
+const SLEEP_SLACK: Duration = Duration::from_micros(150);
+
+/// One call while it runs: the runtime that it talks to, and its thread's state.
+pub(super) struct Call<'a> {
+    instance: &'a Instance,
+    /// `None` only while the call waits, so that others can go on.
+    state: Option<MutexGuard<'a, State>>,
+    pub(super) thread: ThreadState,
+}
+
+impl Call<'_> {
+    fn state(&mut self) -> &mut State {
+        self.state.get_or_insert_with(|| self.instance.lock())
+    }
+
+    pub(super) fn runtime(&mut self) -> &mut Runtime {
+        &mut self.state().runtime
+    }
+
+    /// Waits until the model's clock has reached `time`.
+    pub(super) fn wait_until(&mut self, time: Nanos) {
+        let Some(left) = self.runtime().clock_mut().wait_until(time) else {
+            return;
+        };
+        self.state = None;
+        let end = Instant::now() + left;
+        if let Some(long) = left.checked_sub(SLEEP_SLACK) {
+            std::thread::sleep(long);
+        }
+        while Instant::now() < end {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Runs a call that returns an error code.
+pub(super) fn run(
+    function: FunctionId,
+    body: impl FnOnce(&mut Call<'_>) -> Result<(), cudaError_t>,
+) -> cudaError_t {
+    let (instance, thread) = instance::current();
+    let mut call = Call {
+        state: Some(instance.lock()),
+        instance: &instance,
+        thread,
+    };
+    let result = match refused(call.state(), function) {
+        Some(code) => Err(code),
+        None => body(&mut call),
+    };
+    let code = result.err().unwrap_or(cudaError_t::SUCCESS);
+    if code != cudaError_t::SUCCESS {
+        call.thread.last_error = code;
+    }
+    let thread = call.thread;
+    drop(call);
+    instance::keep(thread);
+    code
+}
+
+/// Counts the call, and says why it ends before it begins, if it does.
+fn refused(state: &mut State, function: FunctionId) -> Option<cudaError_t> {
+    let cost = nanos(price(function, &state.runtime.profile().costs_us));
+    state.runtime.clock_mut().charge(cost);
+    state.calls += 1;
+    let of_function = match state.calls_of.get_mut(function as usize) {
+        Some(count) => {
+            *count += 1;
+            *count
+        }
+        None => 0,
+    };
+    if !state.faults.is_empty() {
+        let all = state.calls;
+        let hit = state.faults.iter().find(|fault| match fault.function {
+            Some(only) => only == function && fault.call == of_function,
+            None => fault.call == all,
+        });
+        if let Some(fault) = hit {
+            let code = fault.code;
+            if crate::faults::corrupts_the_context(code) {
+                state.corrupted = Some(code);
+            }
+            return Some(code);
+        }
+    }
+    if function.needs_no_driver() {
+        return None;
+    }
+    if state.misconfigured {
+        return Some(cudaError_t::INITIALIZATION_ERROR);
+    }
+    state.runtime.startup_error().or(state.corrupted)
+}
+
+/// What a call costs on a virtual clock, in microseconds.
+fn price(function: FunctionId, costs: &Costs) -> f64 {
+    match function {
+        FunctionId::cudaGraphCreate => costs.graph_create,
+        FunctionId::cudaGraphAddMemAllocNode
+        | FunctionId::cudaGraphAddMemFreeNode
+        | FunctionId::cudaGraphAddKernelNode
+        | FunctionId::cudaGraphAddEmptyNode
+        | FunctionId::cudaGraphAddChildGraphNode => costs.add_node,
+        FunctionId::cudaGraphInstantiateWithFlags => costs.instantiate,
+        FunctionId::cudaGraphLaunch | FunctionId::cudaGraphUpload => costs.launch,
+        FunctionId::cudaMalloc => costs.malloc,
+        FunctionId::cudaFree => costs.free,
+        FunctionId::cudaFreeAsync => costs.free_async,
+        FunctionId::cudaLibraryLoadData => costs.load_library,
+        _ => costs.call,
+    }
+}
+
+/// Runs a call that looks at the model without being counted.
+pub(super) fn look<T>(body: impl FnOnce(&State) -> T) -> T {
+    let (instance, _) = instance::current();
+    let state = instance.lock();
+    body(&state)
+}
+
+/// `cudaGetLastError`: the thread's last error, which it forgets. A failed start
+/// and a corrupted context are not forgotten.
+pub(super) fn take_last_error() -> cudaError_t {
+    let (instance, mut thread) = instance::current();
+    let lasting = {
+        let state = instance.lock();
+        if thread.last_error == cudaError_t::SUCCESS {
+            state.corrupted
+        } else if state.misconfigured {
+            Some(cudaError_t::INITIALIZATION_ERROR)
+        } else {
+            state.runtime.startup_error().or(state.corrupted)
+        }
+    };
+    let error = lasting.unwrap_or(thread.last_error);
+    thread.last_error = lasting.unwrap_or(cudaError_t::SUCCESS);
+    instance::keep(thread);
+    error
+}

@@ -1,0 +1,93 @@
+//! When things happen: the host's time, or a time that only the program moves.
+
+use std::time::{Duration, Instant};
+
+/// A point in the model's time, in nanoseconds since it started.
+pub type Nanos = u64;
+
+/// Where the model's time comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockKind {
+    /// The host's monotonic clock: work ends when that has passed its modelled
+    /// duration, and calls take the time that they take.
+    #[default]
+    Real,
+    /// Time advances by the modelled cost of each call, and by waiting. The same
+    /// program sees the same times, bit for bit.
+    Virtual,
+}
+
+/// The running clock.
+#[derive(Debug, Clone, Copy)]
+pub enum Clock {
+    /// Host time since this instant.
+    Real(Instant),
+    /// The time so far.
+    Virtual(Nanos),
+}
+
+impl Clock {
+    /// Starts a clock at 0.
+    #[must_use]
+    pub fn start(kind: ClockKind) -> Self {
+        match kind {
+            ClockKind::Real => Self::Real(Instant::now()),
+            ClockKind::Virtual => Self::Virtual(0),
+        }
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        match self {
+            Self::Real(start) => u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            Self::Virtual(now) => *now,
+        }
+    }
+
+    /// Accounts for what a call costs. The host's own clock needs no accounting.
+    pub fn charge(&mut self, cost: Nanos) {
+        if let Self::Virtual(now) = self {
+            *now = now.saturating_add(cost);
+        }
+    }
+
+    /// What is left until `time`: how long the host has to sleep, if at all.
+    /// A virtual clock jumps there at once.
+    pub fn wait_until(&mut self, time: Nanos) -> Option<Duration> {
+        match self {
+            Self::Real(_) => time
+                .checked_sub(self.now())
+                .filter(|&left| left > 0)
+                .map(Duration::from_nanos),
+            Self::Virtual(now) => {
+                *now = (*now).max(time);
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_virtual_clock_moves_only_when_told_and_never_back() {
+        let mut clock = Clock::start(ClockKind::Virtual);
+        assert_eq!(clock.now(), 0);
+        clock.charge(5);
+        assert_eq!(clock.wait_until(20), None);
+        assert_eq!(clock.wait_until(10), None);
+        assert_eq!(clock.now(), 20);
+    }
+
+    #[test]
+    fn a_real_clock_says_how_long_to_sleep() {
+        let mut clock = Clock::start(ClockKind::Real);
+        clock.charge(u64::MAX);
+        assert_eq!(clock.wait_until(0), None);
+        let left = clock.wait_until(clock.now() + 1_000_000_000_000).unwrap();
+        assert!(left > Duration::from_secs(500));
+    }
+}

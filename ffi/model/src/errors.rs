@@ -1,0 +1,99 @@
+//! Names and texts of error codes, as `cudaGetErrorName` and
+//! `cudaGetErrorString` give them.
+
+use core::ffi::CStr;
+
+/// What both calls give for a code that they don't know.
+pub const UNKNOWN: &CStr = c"unrecognized error code";
+
+/// Codes that this model returns or can be made to return, with name and text.
+const ERRORS: &[(i32, &CStr, &CStr)] = &[
+    (0, c"cudaSuccess", c"no error"),
+    (1, c"cudaErrorInvalidValue", c"invalid argument"),
+    (2, c"cudaErrorMemoryAllocation", c"out of memory"),
+    (3, c"cudaErrorInitializationError", c"initialization error"),
+    (4, c"cudaErrorCudartUnloading", c"driver shutting down"),
+    (9, c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
+    (34, c"cudaErrorStubLibrary", c"CUDA driver is a stub library"),
+    (35, c"cudaErrorInsufficientDriver", c"CUDA driver version is insufficient for CUDA runtime version"),
+    (36, c"cudaErrorCallRequiresNewerDriver", c"API call is not supported in the installed CUDA driver"),
+    (46, c"cudaErrorDevicesUnavailable", c"CUDA-capable device(s) is/are busy or unavailable"),
+    (98, c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
+    (100, c"cudaErrorNoDevice", c"no CUDA-capable device is detected"),
+    (101, c"cudaErrorInvalidDevice", c"invalid device ordinal"),
+    (103, c"cudaErrorSoftwareValidityNotEstablished", c"integrity checks failed"),
+    (
+        127,
+        c"cudaErrorStartupFailure",
+        c"startup failure in cuda runtime",
+    ),
+    (200, c"cudaErrorInvalidKernelImage", c"device kernel image is invalid"),
+    (201, c"cudaErrorDeviceUninitialized", c"invalid device context"),
+    (209, c"cudaErrorNoKernelImageForDevice", c"no kernel image is available for execution on the device"),
+    (214, c"cudaErrorECCUncorrectable", c"uncorrectable ECC error encountered"),
+    (218, c"cudaErrorInvalidPtx", c"a PTX JIT compilation failed"),
+    (221, c"cudaErrorJitCompilerNotFound", c"PTX JIT compiler library not found"),
+    (222, c"cudaErrorUnsupportedPtxVersion", c"the provided PTX was compiled with an unsupported toolchain."),
+    (223, c"cudaErrorJitCompilationDisabled", c"PTX JIT compilation was disabled"),
+    (304, c"cudaErrorOperatingSystem", c"OS call failed or operation not supported on this OS"),
+    (400, c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
+    (401, c"cudaErrorIllegalState", c"the operation cannot be performed in the present state"),
+    (500, c"cudaErrorSymbolNotFound", c"named symbol not found"),
+    (600, c"cudaErrorNotReady", c"device not ready"),
+    (700, c"cudaErrorIllegalAddress", c"an illegal memory access was encountered"),
+    (701, c"cudaErrorLaunchOutOfResources", c"too many resources requested for launch"),
+    (702, c"cudaErrorLaunchTimeout", c"the launch timed out and was terminated"),
+    (710, c"cudaErrorAssert", c"device-side assert triggered"),
+    (714, c"cudaErrorHardwareStackError", c"hardware stack error"),
+    (715, c"cudaErrorIllegalInstruction", c"an illegal instruction was encountered"),
+    (716, c"cudaErrorMisalignedAddress", c"misaligned address"),
+    (717, c"cudaErrorInvalidAddressSpace", c"operation not supported on global/shared address space"),
+    (718, c"cudaErrorInvalidPc", c"invalid program counter"),
+    (719, c"cudaErrorLaunchFailure", c"unspecified launch failure"),
+    (801, c"cudaErrorNotSupported", c"operation not supported"),
+    (802, c"cudaErrorSystemNotReady", c"system not yet initialized"),
+    (803, c"cudaErrorSystemDriverMismatch", c"system has unsupported display driver / cuda driver combination"),
+    (804, c"cudaErrorCompatNotSupportedOnDevice", c"forward compatibility was attempted on non supported HW"),
+    (910, c"cudaErrorGraphExecUpdateFailure", c"the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"),
+    (999, c"cudaErrorUnknown", c"unknown error"),
+];
+
+fn find(code: i32) -> Option<&'static (i32, &'static CStr, &'static CStr)> {
+    ERRORS.iter().find(|(known, _, _)| *known == code)
+}
+
+/// The name of a code; [`UNKNOWN`] for one that is not in the list.
+#[must_use]
+pub fn name(code: i32) -> &'static CStr {
+    find(code).map_or(UNKNOWN, |(_, name, _)| name)
+}
+
+/// The text of a code; [`UNKNOWN`] for one that is not in the list.
+#[must_use]
+pub fn text(code: i32) -> &'static CStr {
+    find(code).map_or(UNKNOWN, |(_, _, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cudart_ffi::cudaError_t;
+
+    #[test]
+    fn every_code_of_the_table_has_its_own_name_here() {
+        for constant in cudart_ffi::types::CONSTANTS {
+            if constant.type_name != "cudaError_t" {
+                continue;
+            }
+            let code = i32::try_from(constant.value).unwrap();
+            assert_eq!(name(code).to_str(), Ok(constant.name));
+        }
+        assert_eq!(cudaError_t(1).known_name(), name(1).to_str().ok());
+    }
+
+    #[test]
+    fn an_unknown_code_is_said_to_be_unknown() {
+        assert_eq!(name(123_456), UNKNOWN);
+        assert_eq!(text(-1), UNKNOWN);
+    }
+}

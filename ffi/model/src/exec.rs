@@ -1,0 +1,35 @@
+//! Instantiated graphs.
+
+use crate::clock::Nanos;
+use crate::graph_memory::GraphMemory;
+use crate::slab::{Id, Tagged};
+
+/// One allocation of one graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllocationRef {
+    /// Whose it is.
+    pub memory: Id<GraphMemory>,
+    /// Which one.
+    pub index: u32,
+}
+
+/// An instantiated graph: what a launch of it does, fixed at instantiation.
+#[derive(Debug)]
+pub struct Exec {
+    /// The graph's memory, if it has alloc nodes.
+    pub memory: Option<Id<GraphMemory>>,
+    /// A launch first frees what the last one left (R19).
+    pub auto_free: bool,
+    /// The allocations that it leaves to others to free.
+    pub unfreed: Box<[u32]>,
+    /// The allocations of other graphs that it frees.
+    pub frees: Box<[AllocationRef]>,
+    /// How long a launch lasts on the device: its longest path.
+    pub duration: Nanos,
+    /// When its last launch is over: it never overlaps itself (R22).
+    pub end: Nanos,
+}
+
+impl Tagged for Exec {
+    const TAG: u64 = 3;
+}

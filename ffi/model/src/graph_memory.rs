@@ -1,0 +1,99 @@
+//! The memory of one graph: what its alloc nodes got, and what is behind it.
+//!
+//! It outlives the graph while an exec or an unfreed allocation needs it (R16).
+
+use std::ops::Range;
+
+use crate::address::AddressSpace;
+use crate::exec::Exec;
+use crate::pool::Mapped;
+use crate::slab::{Id, Tagged};
+
+/// One allocation of a graph.
+#[derive(Debug, Clone)]
+pub struct Allocation {
+    /// The device that it is on.
+    pub device: usize,
+    /// Its address (R1).
+    pub address: u64,
+    /// The bytes asked for.
+    pub bytes: u64,
+    /// A free node of the same graph ends it (R13).
+    pub freed_here: bool,
+    /// Free nodes of other graphs that would end it (R15).
+    pub freed_elsewhere: u32,
+    /// Launched and not freed since.
+    pub live: bool,
+}
+
+/// A graph's addresses and blocks on one device.
+#[derive(Debug)]
+pub struct DeviceMemory {
+    /// The device.
+    pub device: usize,
+    /// Its addresses.
+    pub space: AddressSpace,
+    /// What is behind them, by block, in ascending order.
+    pub mapping: Vec<Mapped>,
+}
+
+/// The memory of one graph.
+#[derive(Debug, Default)]
+pub struct GraphMemory {
+    /// Every allocation, in the order in which the nodes were added.
+    pub allocations: Vec<Allocation>,
+    /// One for each device that it has allocations on.
+    pub devices: Vec<DeviceMemory>,
+    /// The graph itself exists.
+    pub has_graph: bool,
+    /// The one exec that may exist (R25).
+    pub exec: Option<Id<Exec>>,
+    /// How many allocations are live.
+    pub live: u32,
+}
+
+impl Tagged for GraphMemory {
+    const TAG: u64 = 9;
+}
+
+impl GraphMemory {
+    /// Whether nothing needs it any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        !self.has_graph && self.exec.is_none() && self.live == 0
+    }
+}
+
+impl Allocation {
+    /// The blocks of addresses that it touches.
+    #[must_use]
+    pub fn blocks(&self, block_bytes: u64) -> Range<u64> {
+        let end = self.address.saturating_add(self.bytes);
+        self.address / block_bytes..end.div_ceil(block_bytes)
+    }
+}
+
+impl DeviceMemory {
+    /// Takes in what the graph has set aside by now: an exec maps what its graph
+    /// had when it was instantiated.
+    pub fn extend_mapping(&mut self, block_bytes: u64) {
+        let first = self.space.base() / block_bytes;
+        let count = self.space.reserved_bytes() / block_bytes;
+        let known = self.mapping.len() as u64;
+        self.mapping
+            .extend((known..count).map(|number| Mapped::nothing(first + number)));
+        let touched = self.space.mapped_blocks();
+        for mapped in &mut self.mapping {
+            mapped.touched = touched.contains(mapped.block);
+        }
+    }
+
+    /// The mapping of a range of blocks.
+    pub fn mapped_in(&self, blocks: Range<u64>) -> impl Iterator<Item = &Mapped> {
+        let from = self.mapping.partition_point(|m| m.block < blocks.start);
+        self.mapping
+            .iter()
+            .skip(from)
+            .take_while(move |m| m.block < blocks.end)
+    }
+}

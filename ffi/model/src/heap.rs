@@ -1,0 +1,215 @@
+//! Plain device memory: `cudaMalloc`.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Nanos;
+
+/// Physical memory behind plain allocations comes in these units.
+const UNIT: u64 = 2 << 20;
+/// What plain addresses are multiples of.
+const STEP: u64 = 512;
+
+/// A plain allocation.
+#[derive(Debug, Clone, Copy)]
+struct Plain {
+    /// Bytes asked for.
+    bytes: u64,
+    /// The unit that it shares with other small ones, if it does.
+    shared_unit: Option<u64>,
+    /// Freed in stream order at this time (`cudaFreeAsync`).
+    freed_at: Option<Nanos>,
+}
+
+/// A unit that small allocations share.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    next: u64,
+    live: u32,
+}
+
+/// A device's plain allocations.
+#[derive(Debug)]
+pub struct Heap {
+    allocations: BTreeMap<u64, Plain>,
+    units: BTreeMap<u64, Unit>,
+    /// The unit that the next small allocation tries.
+    filling: u64,
+    next: u64,
+    physical: u64,
+}
+
+impl Heap {
+    /// An empty heap whose addresses begin at `base`.
+    #[must_use]
+    pub fn new(base: u64) -> Self {
+        Self {
+            allocations: BTreeMap::new(),
+            units: BTreeMap::new(),
+            filling: 0,
+            next: base,
+            physical: 0,
+        }
+    }
+
+    /// Physical bytes behind all allocations.
+    #[must_use]
+    pub fn physical_bytes(&self) -> u64 {
+        self.physical
+    }
+
+    /// How many allocations there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.allocations.len()
+    }
+
+    /// Allocates, with `room` bytes left on the device. `None`: not enough.
+    pub fn allocate(&mut self, bytes: u64, room: u64) -> Option<u64> {
+        let rounded = bytes.checked_next_multiple_of(STEP)?;
+        if rounded < UNIT
+            && let Some(unit) = self.units.get_mut(&self.filling)
+            && unit.next + rounded <= self.filling + UNIT
+        {
+            let address = unit.next;
+            unit.next += rounded;
+            unit.live += 1;
+            self.insert(address, bytes, Some(self.filling));
+            return Some(address);
+        }
+        let physical = bytes.checked_next_multiple_of(UNIT)?;
+        if physical > room {
+            return None;
+        }
+        let address = self.next;
+        self.next = self.next.checked_add(physical)?;
+        self.physical += physical;
+        let shared = (rounded < UNIT).then_some(address);
+        if shared.is_some() {
+            self.filling = address;
+            self.units.insert(
+                address,
+                Unit {
+                    next: address + rounded,
+                    live: 1,
+                },
+            );
+        }
+        self.insert(address, bytes, shared);
+        Some(address)
+    }
+
+    fn insert(&mut self, address: u64, bytes: u64, shared_unit: Option<u64>) {
+        self.allocations.insert(
+            address,
+            Plain {
+                bytes,
+                shared_unit,
+                freed_at: None,
+            },
+        );
+    }
+
+    /// Whether an allocation that is not yet freed starts at the address.
+    #[must_use]
+    pub fn starts_at(&self, address: u64) -> bool {
+        self.allocations
+            .get(&address)
+            .is_some_and(|plain| plain.freed_at.is_none())
+    }
+
+    /// Whether the bytes lie in one allocation that is not yet freed.
+    #[must_use]
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
+        self.allocations
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(start, plain)| {
+                plain.freed_at.is_none()
+                    && address
+                        .checked_add(bytes)
+                        .is_some_and(|end| end <= start + plain.bytes)
+            })
+    }
+
+    /// Frees what starts at the address. Whether anything did.
+    pub fn free(&mut self, address: u64) -> bool {
+        let Some(plain) = self.allocations.remove(&address) else {
+            return false;
+        };
+        match plain.shared_unit {
+            None => self.physical -= plain.bytes.next_multiple_of(UNIT),
+            Some(start) => {
+                if let Some(unit) = self.units.get_mut(&start) {
+                    unit.live -= 1;
+                    if unit.live == 0 {
+                        self.units.remove(&start);
+                        self.physical -= UNIT;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Frees what starts at the address once the time has come.
+    pub fn free_at(&mut self, address: u64, time: Nanos) -> bool {
+        match self.allocations.get_mut(&address) {
+            Some(plain) if plain.freed_at.is_none() => {
+                plain.freed_at = Some(time);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Carries out the frees whose time has come.
+    pub fn settle(&mut self, now: Nanos) {
+        let due: Vec<u64> = self
+            .allocations
+            .iter()
+            .filter(|(_, plain)| plain.freed_at.is_some_and(|time| time <= now))
+            .map(|(address, _)| *address)
+            .collect();
+        for address in due {
+            self.free(address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_allocations_share_a_unit_and_the_last_one_gives_it_back() {
+        let mut heap = Heap::new(UNIT);
+        let a = heap.allocate(1, u64::MAX).unwrap();
+        let b = heap.allocate(513, u64::MAX).unwrap();
+        assert_eq!(b - a, 512);
+        assert_eq!(heap.physical_bytes(), UNIT);
+        assert!(heap.free(a));
+        assert!(!heap.free(a));
+        assert_eq!(heap.physical_bytes(), UNIT);
+        assert!(heap.free(b));
+        assert_eq!(heap.physical_bytes(), 0);
+    }
+
+    #[test]
+    fn contains_knows_inner_addresses_and_ends() {
+        let mut heap = Heap::new(UNIT);
+        let a = heap.allocate(1000, u64::MAX).unwrap();
+        assert!(heap.contains(a + 10, 990));
+        assert!(!heap.contains(a + 10, 991));
+        assert!(!heap.contains(a - 1, 1));
+        assert!(!heap.contains(a + 1, u64::MAX));
+    }
+
+    #[test]
+    fn an_allocation_that_does_not_fit_changes_nothing() {
+        let mut heap = Heap::new(UNIT);
+        assert_eq!(heap.allocate(UNIT + 1, UNIT), None);
+        assert_eq!(heap.allocate(u64::MAX, u64::MAX), None);
+        assert_eq!((heap.physical_bytes(), heap.count()), (0, 0));
+        assert!(heap.allocate(UNIT, UNIT).is_some());
+    }
+}

@@ -1,0 +1,313 @@
+//! Which model a call talks to: the process's own, or one that a test made for
+//! its thread.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use cudart_ffi::cudaError_t;
+
+use crate::clock::{ClockKind, Nanos};
+use crate::faults::{Fault, parse_list};
+use crate::functions::FunctionId;
+use crate::profile::Profile;
+use crate::runtime::{LiveObjects, Runtime};
+
+/// What a model is started with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// The machine.
+    pub profile: Profile,
+    /// Where time comes from.
+    pub clock: ClockKind,
+    /// Calls that are to fail.
+    pub faults: Vec<Fault>,
+}
+
+/// The process's model has been started already, by [`configure`] or by a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the model runtime has been started already; configure it before the first call")]
+pub struct AlreadyStarted;
+
+/// Starts the process's model. Without it the first call does, from the
+/// environment: `CUDART_MODEL_PROFILE` (a built-in name or a TOML file),
+/// `CUDART_MODEL_CLOCK` (`real` or `virtual`), `CUDART_MODEL_FAULT` (as
+/// [`Fault`] reads it).
+///
+/// # Errors
+///
+/// [`AlreadyStarted`].
+pub fn configure(config: Config) -> Result<(), AlreadyStarted> {
+    let mut config = Some(config);
+    PROCESS.get_or_init(|| Arc::new(Instance::new(config.take().unwrap_or_default())));
+    match config {
+        None => Ok(()),
+        Some(_) => Err(AlreadyStarted),
+    }
+}
+
+static PROCESS: OnceLock<Arc<Instance>> = OnceLock::new();
+
+/// One model: its runtime, and what is counted beside it.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    state: Mutex<State>,
+}
+
+/// What the lock protects.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) runtime: Runtime,
+    pub(crate) faults: Vec<Fault>,
+    /// Calls that return a code, so far.
+    pub(crate) calls: u64,
+    pub(crate) calls_of: [u64; FunctionId::COUNT],
+    /// What every call returns from now on.
+    pub(crate) corrupted: Option<cudaError_t>,
+    /// The environment asked for something that is not there.
+    pub(crate) misconfigured: bool,
+}
+
+impl Instance {
+    fn new(config: Config) -> Self {
+        Self {
+            state: Mutex::new(State {
+                runtime: Runtime::new(config.profile, config.clock),
+                faults: config.faults,
+                calls: 0,
+                calls_of: [0; FunctionId::COUNT],
+                corrupted: None,
+                misconfigured: false,
+            }),
+        }
+    }
+
+    /// From the environment. What it names wrongly is said once on standard
+    /// error, and every call that needs a driver then ends in 3.
+    fn from_environment() -> Self {
+        match config_from(|name| std::env::var(name).ok()) {
+            Ok(config) => Self::new(config),
+            Err(problem) => {
+                eprintln!("cudart_model: {problem}");
+                let instance = Self::new(Config::default());
+                instance.lock().misconfigured = true;
+                instance
+            }
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a configuration from variables.
+pub(crate) fn config_from(variable: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
+    let mut config = Config::default();
+    if let Some(name) = variable("CUDART_MODEL_PROFILE").filter(|name| !name.is_empty()) {
+        let built_in = Profile::BUILT_IN.iter().any(|(known, _)| *known == name);
+        let looks_like_a_file = name.contains(['/', '\\', '.']);
+        config.profile = if built_in || !looks_like_a_file {
+            Profile::built_in(&name)
+        } else {
+            let text = std::fs::read_to_string(&name)
+                .map_err(|error| format!("CUDART_MODEL_PROFILE: {name}: {error}"))?;
+            Profile::from_toml(&text)
+        }
+        .map_err(|error| format!("CUDART_MODEL_PROFILE: {error}"))?;
+    }
+    config.clock = match variable("CUDART_MODEL_CLOCK").as_deref() {
+        None | Some("" | "real") => ClockKind::Real,
+        Some("virtual") => ClockKind::Virtual,
+        Some(other) => {
+            return Err(format!(
+                "CUDART_MODEL_CLOCK: {other:?} is neither real nor virtual"
+            ));
+        }
+    };
+    if let Some(faults) = variable("CUDART_MODEL_FAULT") {
+        config.faults =
+            parse_list(&faults).map_err(|error| format!("CUDART_MODEL_FAULT: {error}"))?;
+    }
+    Ok(config)
+}
+
+/// What CUDA keeps for each host thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadState {
+    pub(crate) device: i32,
+    pub(crate) last_error: cudaError_t,
+}
+
+impl ThreadState {
+    const FRESH: Self = Self {
+        device: 0,
+        last_error: cudaError_t::SUCCESS,
+    };
+}
+
+struct Thread {
+    process: ThreadState,
+    isolated: Vec<(Arc<Instance>, ThreadState)>,
+}
+
+thread_local! {
+    static THREAD: RefCell<Thread> = const {
+        RefCell::new(Thread { process: ThreadState::FRESH, isolated: Vec::new() })
+    };
+}
+
+/// The model that this thread's calls go to, and the thread's state in it.
+pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
+    let here = THREAD.try_with(|thread| {
+        let thread = thread.borrow();
+        match thread.isolated.last() {
+            Some((instance, state)) => (Some(Arc::clone(instance)), *state),
+            None => (None, thread.process),
+        }
+    });
+    // While a thread ends its storage may be gone: the process's model then.
+    let (instance, state) = here.unwrap_or((None, ThreadState::FRESH));
+    let instance = instance.unwrap_or_else(|| {
+        Arc::clone(PROCESS.get_or_init(|| Arc::new(Instance::from_environment())))
+    });
+    (instance, state)
+}
+
+/// Keeps the thread's state in the model that [`current`] gave.
+pub(crate) fn keep(state: ThreadState) {
+    // Nothing is left to keep it in while the thread ends.
+    let _ = THREAD.try_with(|thread| {
+        let mut thread = thread.borrow_mut();
+        match thread.isolated.last_mut() {
+            Some((_, kept)) => *kept = state,
+            None => thread.process = state,
+        }
+    });
+}
+
+/// A model of its own: while it lives, calls of the thread that made it go to it
+/// and not to the process's. For tests. Nested ones are left in reverse order.
+#[derive(Debug)]
+pub struct Isolated {
+    instance: Arc<Instance>,
+    /// It belongs to the thread that made it.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Isolated {
+    /// Starts a model and sends this thread's calls to it.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let instance = Arc::new(Instance::new(config));
+        THREAD.with_borrow_mut(|thread| {
+            thread
+                .isolated
+                .push((Arc::clone(&instance), ThreadState::FRESH));
+        });
+        Self {
+            instance,
+            not_send: PhantomData,
+        }
+    }
+
+    /// The H200 with the virtual clock: the usual start of a test.
+    #[must_use]
+    pub fn deterministic() -> Self {
+        Self::new(Config {
+            clock: ClockKind::Virtual,
+            ..Config::default()
+        })
+    }
+
+    /// Objects that the program has not destroyed or freed.
+    #[must_use]
+    pub fn live_objects(&self) -> LiveObjects {
+        self.instance.lock().runtime.live_objects()
+    }
+
+    /// How many calls returned a code so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.instance.lock().calls
+    }
+
+    /// How many calls of one function there were.
+    #[must_use]
+    pub fn calls_of(&self, function: FunctionId) -> u64 {
+        self.instance
+            .lock()
+            .calls_of
+            .get(function as usize)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// The model's time, in nanoseconds since it was made.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.instance.lock().runtime.now()
+    }
+
+    /// Moves a virtual clock forward without a call; a real one takes no orders.
+    pub fn advance(&self, nanoseconds: Nanos) {
+        self.instance.lock().runtime.clock_mut().charge(nanoseconds);
+    }
+
+    /// Adds calls that are to fail.
+    pub fn inject(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.instance.lock().faults.extend(faults);
+    }
+}
+
+impl Drop for Isolated {
+    fn drop(&mut self) {
+        let _ = THREAD.try_with(|thread| {
+            thread
+                .borrow_mut()
+                .isolated
+                .retain(|(instance, _)| !Arc::ptr_eq(instance, &self.instance));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(pairs: &[(&str, &str)]) -> Result<Config, String> {
+        config_from(|name| {
+            pairs
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_chooses_profile_clock_and_faults() {
+        let config = from(&[
+            ("CUDART_MODEL_PROFILE", "two-devices"),
+            ("CUDART_MODEL_CLOCK", "virtual"),
+            ("CUDART_MODEL_FAULT", "17=700"),
+        ])
+        .unwrap();
+        assert_eq!(config.profile.devices, 2);
+        assert_eq!(config.clock, ClockKind::Virtual);
+        assert_eq!(config.faults.len(), 1);
+        assert_eq!(from(&[]).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn what_the_environment_names_wrongly_is_said_with_its_variable() {
+        for (name, value) in [
+            ("CUDART_MODEL_PROFILE", "h100"),
+            ("CUDART_MODEL_PROFILE", "no/such/file.toml"),
+            ("CUDART_MODEL_CLOCK", "sundial"),
+            ("CUDART_MODEL_FAULT", "soon"),
+        ] {
+            let problem = from(&[(name, value)]).unwrap_err();
+            assert!(problem.contains(name), "{problem}");
+        }
+    }
+}

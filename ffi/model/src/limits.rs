@@ -1,0 +1,28 @@
+//! What the model does not show, and why.
+//!
+//! Rules that no call of the function table can express:
+//!
+//! - R10, R11: contents of memory, and what a stray access hits. The table has
+//!   no copy to the host, so nothing could read them.
+//! - R12: ordering by a kernel's own waiting. Kernels here are durations.
+//! - R17, R53: captured allocations. The table has no stream capture yet.
+//! - R21 beyond the flags: device graphs are refused with memory nodes, and are
+//!   not launched from a device.
+//! - R26 beyond the refusal: moving a child graph needs `cudaGraphAddNode`, whose
+//!   prototype changed from version to version; the table leaves it out.
+//! - R27: updates of execs are not in the table.
+//! - R44: stream-ordered pools are not in the table.
+//! - R51, R52: access descriptors are checked and kept, but nothing accesses.
+//! - M17: compute-sanitizer cannot look into the model.
+//!
+//! Rules that the model keeps in a simpler form:
+//!
+//! - R31: the driver may remap at any time from instantiation on. The model maps
+//!   at launch and upload only, as every measurement so far showed.
+//! - R40: the driver may hold a launch back to keep live allocations apart. The
+//!   model gives such a launch other memory.
+//! - Kernels of independent branches and of different streams overlap without
+//!   slowing each other down, and so do kernels of one stream's graphs only in
+//!   the order of their launches.
+//! - R55: calls from several threads are safe here. The real library promises
+//!   that for graphs only when the program keeps threads apart.

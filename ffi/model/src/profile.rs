@@ -1,0 +1,299 @@
+//! What the modelled machine is: devices, memory, versions, costs.
+
+use serde::Deserialize;
+
+use crate::address::Granularity;
+use crate::clock::Nanos;
+
+const MIB: u64 = 1 << 20;
+
+/// A machine for the model to be. Built-in ones by [`Profile::built_in`], others
+/// from TOML by [`Profile::from_toml`]; the files beside this module say of each
+/// value whether it was measured or is assumed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What `cudaGetDeviceProperties` calls each device.
+    pub device_name: String,
+    /// How many such devices there are. 0: every call that needs one ends in 100.
+    pub devices: i32,
+    /// 1000 x major + 10 x minor, or 0 for no driver at all.
+    pub driver_version: i32,
+    /// The runtime that the model answers like, in the same form.
+    pub runtime_version: i32,
+    /// Device attribute 115 (R54).
+    pub memory_pools_supported: bool,
+    /// Major and minor.
+    pub compute_capability: [i32; 2],
+    /// Streaming multiprocessors of each device.
+    pub multiprocessors: u32,
+    /// Nominal SM clock, kHz.
+    pub clock_rate_khz: u32,
+    /// Threads that one multiprocessor holds at once.
+    pub max_threads_per_multiprocessor: u32,
+    /// Blocks that one multiprocessor holds at once.
+    pub max_blocks_per_multiprocessor: u32,
+    /// Sizes and addresses.
+    pub memory: MemoryProfile,
+    /// Durations in microseconds.
+    pub costs_us: Costs,
+}
+
+/// Sizes and addresses of a device's memory.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryProfile {
+    /// The device's memory, MiB.
+    pub total_mib: u64,
+    /// What is taken before the program asks for anything, MiB.
+    pub in_use_at_start_mib: u64,
+    /// The unit of physical memory behind graph allocations, MiB (M1).
+    pub block_mib: u64,
+    /// What graph addresses are multiples of, bytes (M16).
+    pub address_step: u64,
+    /// The first alloc node's address in a fresh process (M2).
+    pub first_graph_address: u64,
+}
+
+/// What calls and work cost, in microseconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// A call that has no price of its own.
+    pub call: f64,
+    /// `cudaGraphCreate`.
+    pub graph_create: f64,
+    /// Adding a node.
+    pub add_node: f64,
+    /// `cudaGraphInstantiateWithFlags`.
+    pub instantiate: f64,
+    /// `cudaGraphLaunch` and `cudaGraphUpload`, without what they map.
+    pub launch: f64,
+    /// Mapping one block at an address.
+    pub map_block: f64,
+    /// Unmapping one block.
+    pub unmap_block: f64,
+    /// `cudaMalloc`.
+    pub malloc: f64,
+    /// `cudaFree`.
+    pub free: f64,
+    /// `cudaFreeAsync`.
+    pub free_async: f64,
+    /// `cudaLibraryLoadData`.
+    pub load_library: f64,
+    /// On the device: what a graph takes beside its kernels.
+    pub graph_on_device: f64,
+    /// On the device: a kernel that does not spin by the clock.
+    pub kernel_on_device: f64,
+}
+
+/// Why a text is no profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// The TOML does not parse, or a value has the wrong type or is missing.
+    #[error("not a model profile: {}", .0.message())]
+    Toml(#[from] toml::de::Error),
+    /// A value that no machine can have.
+    #[error("not a model profile: {0}")]
+    Value(&'static str),
+    /// No built-in profile has this name.
+    #[error("no built-in model profile is called {0:?}; there are {names}", names = Profile::BUILT_IN.map(|(name, _)| name).join(", "))]
+    Unknown(String),
+}
+
+impl Profile {
+    /// The built-in profiles, by name and as TOML. The first is the default.
+    pub const BUILT_IN: [(&'static str, &'static str); 5] = [
+        ("h200", include_str!("profiles/h200.toml")),
+        ("consumer-8gib", include_str!("profiles/consumer-8gib.toml")),
+        (
+            "no-memory-pools",
+            include_str!("profiles/no-memory-pools.toml"),
+        ),
+        ("old-driver", include_str!("profiles/old-driver.toml")),
+        ("two-devices", include_str!("profiles/two-devices.toml")),
+    ];
+
+    /// A built-in profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Unknown`] names those that there are.
+    pub fn built_in(name: &str) -> Result<Self, ProfileError> {
+        let (_, text) = Self::BUILT_IN
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| ProfileError::Unknown(name.to_owned()))?;
+        Self::from_toml(text)
+    }
+
+    /// A profile from its TOML text; every value has to be there.
+    ///
+    /// # Errors
+    ///
+    /// A text that does not parse, or a value that no machine can have.
+    pub fn from_toml(text: &str) -> Result<Self, ProfileError> {
+        let profile: Self = toml::from_str(text)?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    fn check(&self) -> Result<(), ProfileError> {
+        let refuse = |reason| Err(ProfileError::Value(reason));
+        let memory = &self.memory;
+        if !(0..=64).contains(&self.devices) {
+            return refuse("devices must be 0 to 64");
+        }
+        if self.device_name.len() > 255 || self.device_name.contains('\0') {
+            return refuse("device_name must have at most 255 bytes and no NUL");
+        }
+        if self.clock_rate_khz == 0 || self.multiprocessors == 0 {
+            return refuse("clock_rate_khz and multiprocessors must be above 0");
+        }
+        if self.max_threads_per_multiprocessor == 0 || self.max_blocks_per_multiprocessor == 0 {
+            return refuse("threads and blocks per multiprocessor must be above 0");
+        }
+        if memory.total_mib > 1 << 24 || memory.in_use_at_start_mib > memory.total_mib {
+            return refuse("total_mib must be at most 16 TiB and hold in_use_at_start_mib");
+        }
+        let Some(block) = memory.block_mib.checked_mul(MIB).filter(|&b| b <= 1 << 34) else {
+            return refuse("block_mib must be at most 16 GiB");
+        };
+        if Granularity::new(memory.address_step, block).is_none() {
+            return refuse("block_mib must be above 0 and a multiple of address_step");
+        }
+        if memory.first_graph_address == 0
+            || !memory.first_graph_address.is_multiple_of(block)
+            || memory.first_graph_address >= 1 << 46
+        {
+            return refuse("first_graph_address must be a multiple of block_mib below 2^46");
+        }
+        if !self.costs_us.all().all(|cost| (0.0..=1e9).contains(&cost)) {
+            return refuse("costs must be 0 to 1e9 microseconds");
+        }
+        Ok(())
+    }
+
+    /// Bytes of one physical block.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.memory.block_mib * MIB
+    }
+
+    /// Bytes of a device's memory.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.memory.total_mib * MIB
+    }
+
+    /// Bytes taken before the program asks for anything.
+    #[must_use]
+    pub fn start_bytes(&self) -> u64 {
+        self.memory.in_use_at_start_mib * MIB
+    }
+
+    /// The steps of addresses and of physical memory.
+    #[must_use]
+    pub fn granularity(&self) -> Granularity {
+        Granularity::new(self.memory.address_step, self.block_bytes()).unwrap_or(Granularity::H200)
+    }
+}
+
+impl Default for Profile {
+    /// The H200.
+    fn default() -> Self {
+        let (_, text) = Self::BUILT_IN[0];
+        match Self::from_toml(text) {
+            Ok(profile) => profile,
+            Err(error) => unreachable!("a test reads every built-in profile: {error}"),
+        }
+    }
+}
+
+impl Costs {
+    fn all(&self) -> impl Iterator<Item = f64> {
+        [
+            self.call,
+            self.graph_create,
+            self.add_node,
+            self.instantiate,
+            self.launch,
+            self.map_block,
+            self.unmap_block,
+            self.malloc,
+            self.free,
+            self.free_async,
+            self.load_library,
+            self.graph_on_device,
+            self.kernel_on_device,
+        ]
+        .into_iter()
+    }
+}
+
+/// Microseconds of a checked profile as nanoseconds.
+#[must_use]
+pub fn nanos(microseconds: f64) -> Nanos {
+    // Profile::check holds costs to 0..=1e9, so this neither wraps nor loses.
+    (microseconds * 1e3).round() as Nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_profile_reads_and_says_that_it_is_a_model() {
+        for (name, _) in Profile::BUILT_IN {
+            let profile = Profile::built_in(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert!(profile.device_name.contains("(model)"), "{name}");
+        }
+        assert_eq!(Profile::default(), Profile::built_in("h200").unwrap());
+    }
+
+    #[test]
+    fn every_value_of_a_built_in_profile_is_marked() {
+        let (_, h200) = Profile::BUILT_IN[0];
+        for line in h200.lines().filter(|line| line.contains(" = ")) {
+            let (setting, comment) = line.split_once('#').unwrap_or((line, ""));
+            let exempt = setting.starts_with("device_name");
+            let marked = ["measured", "assumed", "architecture's", "answers like"];
+            assert!(
+                exempt || marked.iter().any(|m| comment.contains(m)),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let message = Profile::built_in("h100").unwrap_err().to_string();
+        assert!(
+            message.contains("h100") && message.contains("consumer-8gib"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn impossible_values_are_refused() {
+        let (_, h200) = Profile::BUILT_IN[0];
+        for (from, to) in [
+            ("devices = 1 ", "devices = -1 "),
+            ("block_mib = 32 ", "block_mib = 0 "),
+            ("address_step = 512 ", "address_step = 500 "),
+            ("clock_rate_khz = 1_980_000", "clock_rate_khz = 0"),
+            ("launch = 3.0 ", "launch = nan "),
+            (
+                "in_use_at_start_mib = 640 ",
+                "in_use_at_start_mib = 900_000 ",
+            ),
+            ("0x302000000", "0x302000001"),
+            ("devices = 1 ", "devises = 1 "),
+        ] {
+            let text = h200.replace(from, to);
+            assert_ne!(text, h200, "{from} is not in the profile");
+            assert!(Profile::from_toml(&text).is_err(), "{to} was accepted");
+        }
+    }
+}

@@ -1,0 +1,574 @@
+//! Building graphs.
+
+use cudart_ffi::{
+    cudaError_t, cudaMemAccessDesc, cudaMemAccessFlags, cudaMemAllocationHandleType,
+    cudaMemAllocationType, cudaMemLocation, cudaMemLocationType,
+};
+
+use super::{Outcome, Runtime};
+use crate::address::AddressSpace;
+use crate::clock::Nanos;
+use crate::exec::AllocationRef;
+use crate::graph::{Graph, Node, NodePlace, Work};
+use crate::graph_memory::{Allocation, DeviceMemory, GraphMemory};
+use crate::slab::Id;
+
+/// What an alloc node asks for.
+#[derive(Debug, Clone)]
+pub struct AllocRequest {
+    /// Only pinned memory is accepted.
+    pub alloc_type: cudaMemAllocationType,
+    /// Only none is accepted (R29).
+    pub handle_types: cudaMemAllocationHandleType,
+    /// Only a device is accepted.
+    pub location: cudaMemLocation,
+    /// Access for other devices (R51).
+    pub access: Vec<cudaMemAccessDesc>,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// What a kernel node launches.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelRequest {
+    /// The kernel's handle.
+    pub kernel: u64,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// The value of the kernel's spin parameter, if it has one.
+    pub spin_clocks: i64,
+}
+
+/// Threads of a block, and its extents.
+const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+const MAX_THREADS: u64 = 1024;
+/// A grid's extents (M11).
+const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
+
+impl Runtime {
+    /// `cudaGraphCreate`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for flags other than 0.
+    pub fn graph_create(&mut self, flags: u32) -> Outcome<u64> {
+        if flags != 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        self.graphs
+            .insert(Graph::default())
+            .map(Id::to_handle)
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+    }
+
+    /// `cudaGraphDestroy`. Live allocations and execs stay (R16).
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph.
+    pub fn graph_destroy(&mut self, handle: u64) -> Outcome {
+        let graph = Id::from_handle(handle)
+            .and_then(|id| self.graphs.remove(id))
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        for node in &graph.nodes {
+            self.nodes.remove(node.handle);
+        }
+        for AllocationRef { memory, index } in graph.frees_elsewhere() {
+            if let Some(allocation) = self
+                .memories
+                .get_mut(memory)
+                .and_then(|memory| memory.allocations.get_mut(index as usize))
+            {
+                allocation.freed_elsewhere = allocation.freed_elsewhere.saturating_sub(1);
+            }
+        }
+        if let Some(id) = graph.memory {
+            if let Some(memory) = self.memories.get_mut(id) {
+                memory.has_graph = false;
+            }
+            self.drop_if_over(id);
+        }
+        Ok(())
+    }
+
+    /// `cudaGraphClone`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph, 801 for one with memory nodes (R24).
+    pub fn graph_clone(&mut self, handle: u64) -> Outcome<u64> {
+        let id = self.graph_id(handle)?;
+        let graph = self.graph(id)?;
+        if graph.has_memory_nodes {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        let copies: Vec<(Option<Nanos>, Box<[u32]>, bool)> = graph
+            .nodes
+            .iter()
+            .map(|node| {
+                let runs = match node.work {
+                    Work::Runs(duration) => Some(duration),
+                    _ => None,
+                };
+                let gone = matches!(node.work, Work::Destroyed);
+                (runs, node.dependencies.clone(), gone)
+            })
+            .collect();
+        let clone = self
+            .graphs
+            .insert(Graph::default())
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)?;
+        for (runs, dependencies, gone) in copies {
+            let (_, handle) = self.begin_node(clone, &dependencies)?;
+            let work = match runs {
+                Some(duration) => Work::Runs(duration),
+                None => Work::Empty,
+            };
+            self.end_node(clone, work, &dependencies, handle);
+            if gone {
+                self.destroy_node(clone, handle);
+            }
+        }
+        Ok(clone.to_handle())
+    }
+
+    /// `cudaGraphDestroyNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no node, 801 in a graph with memory nodes (R23).
+    pub fn graph_destroy_node(&mut self, node: u64) -> Outcome {
+        let id: Id<NodePlace> = Id::from_handle(node).ok_or(cudaError_t::INVALID_VALUE)?;
+        let place = *self.nodes.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
+        if self.graph(place.graph)?.has_memory_nodes {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        self.destroy_node(place.graph, id);
+        Ok(())
+    }
+
+    fn destroy_node(&mut self, graph: Id<Graph>, id: Id<NodePlace>) {
+        let Some(place) = self.nodes.remove(id) else {
+            return;
+        };
+        let Some(graph) = self.graphs.get_mut(graph) else {
+            return;
+        };
+        if let Some(node) = graph.nodes.get_mut(place.index as usize) {
+            node.work = Work::Destroyed;
+            node.dependencies = Box::default();
+        }
+        // Its edges go with it: what came after it no longer does.
+        for node in &mut graph.nodes {
+            if node.dependencies.contains(&place.index) {
+                node.dependencies = node
+                    .dependencies
+                    .iter()
+                    .copied()
+                    .filter(|&before| before != place.index)
+                    .collect();
+            }
+        }
+    }
+
+    /// `cudaGraphAddEmptyNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph, and for dependencies that are none of its nodes.
+    pub fn add_empty_node(&mut self, graph: u64, dependencies: &[u64]) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
+        let (_, handle) = self.begin_node(id, &dependencies)?;
+        self.end_node(id, Work::Empty, &dependencies, handle);
+        Ok(handle.to_handle())
+    }
+
+    /// `cudaGraphAddChildGraphNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above, 801 for a child with memory nodes (R26).
+    pub fn add_child_graph_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        child: u64,
+    ) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
+        let child_id = self.graph_id(child)?;
+        if child_id == id {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let child = self.graph(child_id)?;
+        if child.has_memory_nodes {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        let duration = child.duration();
+        let (_, handle) = self.begin_node(id, &dependencies)?;
+        self.end_node(id, Work::Runs(duration), &dependencies, handle);
+        Ok(handle.to_handle())
+    }
+
+    /// `cudaGraphAddKernelNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above and for a shape that no device takes (M11), 98 and 400 for the
+    /// kernel.
+    pub fn add_kernel_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        request: &KernelRequest,
+    ) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
+        let code = self.kernel(request.kernel)?;
+        let fits = |extents: [u32; 3], most: [u32; 3]| {
+            extents
+                .iter()
+                .zip(most)
+                .all(|(&extent, most)| (1..=most).contains(&extent))
+        };
+        let threads: u64 = request.block.iter().map(|&n| u64::from(n)).product();
+        if !fits(request.grid, MAX_GRID) || !fits(request.block, MAX_BLOCK) || threads > MAX_THREADS
+        {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let blocks = request
+            .grid
+            .iter()
+            .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
+        let (_, handle) = self.begin_node(id, &dependencies)?;
+        self.end_node(id, Work::Runs(duration), &dependencies, handle);
+        Ok(handle.to_handle())
+    }
+
+    /// `cudaGraphAddMemAllocNode`: the node, and the address (R1).
+    ///
+    /// # Errors
+    ///
+    /// 1, 2 and 801 as R28, R29 and M10 say; 801 without memory pools (R54).
+    pub fn add_alloc_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        request: AllocRequest,
+    ) -> Outcome<(u64, u64)> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
+        let device = self.check_alloc(&request)?;
+        let (number, handle) = self.begin_node(id, &dependencies)?;
+        let placed = self.place(id, number, device, request.bytes);
+        let (work, outcome) = match placed {
+            Ok((allocation, address)) => (
+                Work::Alloc {
+                    allocation,
+                    access: request.access.into(),
+                },
+                Ok((handle.to_handle(), address)),
+            ),
+            Err(code) => (Work::Destroyed, Err(code)),
+        };
+        self.end_node(id, work, &dependencies, handle);
+        if outcome.is_err() {
+            self.nodes.remove(handle);
+        }
+        outcome
+    }
+
+    fn check_alloc(&self, request: &AllocRequest) -> Outcome<usize> {
+        let on_device = |location: &cudaMemLocation| {
+            (location.type_ == cudaMemLocationType::DEVICE)
+                .then(|| self.device(location.id).ok())
+                .flatten()
+                .map(|(index, _)| index)
+        };
+        if !self.profile.memory_pools_supported {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        let device = on_device(&request.location).ok_or(cudaError_t::INVALID_VALUE)?;
+        let access_is_valid = request.access.len() <= self.devices.len()
+            && request.access.iter().all(|access| {
+                access.flags == cudaMemAccessFlags::PROT_READ_WRITE
+                    && on_device(&access.location).is_some()
+            });
+        if request.alloc_type != cudaMemAllocationType::PINNED
+            || !access_is_valid
+            || request.bytes == 0
+        {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        if request.handle_types != cudaMemAllocationHandleType::NONE {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        // Policy: what the device could never back is refused when the node is
+        // added (M10 has 1 TiB on a card of 140 GiB); where the driver draws the
+        // line is not measured.
+        if request.bytes > self.profile.total_bytes() {
+            return Err(cudaError_t::MEMORY_ALLOCATION);
+        }
+        Ok(device)
+    }
+
+    /// Gives a new alloc node its address.
+    fn place(
+        &mut self,
+        id: Id<Graph>,
+        number: usize,
+        device: usize,
+        bytes: u64,
+    ) -> Outcome<(u32, u64)> {
+        let granularity = self.profile.granularity();
+        let graph = self.graphs.get_mut(id).ok_or(cudaError_t::INVALID_VALUE)?;
+        graph.has_memory_nodes = true;
+        let memory_id = match graph.memory {
+            Some(memory) => memory,
+            None => {
+                let memory = self
+                    .memories
+                    .insert(GraphMemory {
+                        has_graph: true,
+                        ..GraphMemory::default()
+                    })
+                    .ok_or(cudaError_t::MEMORY_ALLOCATION)?;
+                *graph.memory.insert(memory)
+            }
+        };
+        let memory = self
+            .memories
+            .get_mut(memory_id)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let at = match memory.devices.iter().position(|m| m.device == device) {
+            Some(at) => at,
+            None => {
+                let base = self
+                    .devices
+                    .get_mut(device)
+                    .ok_or(cudaError_t::INVALID_VALUE)?
+                    .take_window();
+                memory.devices.push(DeviceMemory {
+                    device,
+                    space: AddressSpace::new(base, granularity),
+                    mapping: Vec::new(),
+                });
+                memory.devices.len() - 1
+            }
+        };
+        let on_device = memory
+            .devices
+            .get_mut(at)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let address = on_device
+            .space
+            .add_alloc(&graph.order, number, bytes)
+            .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
+        let index =
+            u32::try_from(memory.allocations.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
+        memory.allocations.push(Allocation {
+            device,
+            address,
+            bytes,
+            freed_here: false,
+            freed_elsewhere: 0,
+            live: false,
+        });
+        self.unfreed.insert(
+            address,
+            AllocationRef {
+                memory: memory_id,
+                index,
+            },
+        );
+        Ok((index, address))
+    }
+
+    /// `cudaGraphAddMemFreeNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for an address that no alloc node returned or that is freed in its own
+    /// graph already (R30), and where both kinds of free node would meet (R15).
+    pub fn add_free_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        address: u64,
+    ) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
+        let which = *self
+            .unfreed
+            .get(&address)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let own = self.graph(id)?.memory == Some(which.memory);
+        let freed_elsewhere = self
+            .memories
+            .get(which.memory)
+            .and_then(|memory| memory.allocations.get(which.index as usize))
+            .ok_or(cudaError_t::INVALID_VALUE)?
+            .freed_elsewhere;
+        if own && freed_elsewhere > 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let (number, handle) = self.begin_node(id, &dependencies)?;
+        let freed = self.free_in(id, number, which, address, own);
+        let work = match freed {
+            Ok(()) => Work::Free {
+                allocation: which,
+                address,
+            },
+            Err(_) => Work::Destroyed,
+        };
+        self.end_node(id, work, &dependencies, handle);
+        if freed.is_err() {
+            self.nodes.remove(handle);
+        }
+        freed.map(|()| handle.to_handle())
+    }
+
+    fn free_in(
+        &mut self,
+        graph: Id<Graph>,
+        number: usize,
+        which: AllocationRef,
+        address: u64,
+        own: bool,
+    ) -> Outcome {
+        let refused = cudaError_t::INVALID_VALUE;
+        let graph = self.graphs.get_mut(graph).ok_or(refused)?;
+        let memory = self.memories.get_mut(which.memory).ok_or(refused)?;
+        let allocation = memory
+            .allocations
+            .get_mut(which.index as usize)
+            .ok_or(refused)?;
+        if own {
+            memory
+                .devices
+                .iter_mut()
+                .find(|m| m.device == allocation.device)
+                .ok_or(refused)?
+                .space
+                .add_free(&graph.order, number, address)
+                .map_err(|_| refused)?;
+            allocation.freed_here = true;
+            self.unfreed.remove(&address);
+        } else {
+            allocation.freed_elsewhere += 1;
+        }
+        graph.has_memory_nodes = true;
+        Ok(())
+    }
+
+    /// `cudaGraphMemAllocNodeGetParams`: the request, and the address.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no alloc node.
+    pub fn alloc_node_params(&self, node: u64) -> Outcome<(&Allocation, &[cudaMemAccessDesc])> {
+        let node = self.node(node)?;
+        let Work::Alloc {
+            allocation,
+            ref access,
+        } = node.1.work
+        else {
+            return Err(cudaError_t::INVALID_VALUE);
+        };
+        let found = self
+            .graph(node.0)?
+            .memory
+            .and_then(|memory| self.memories.get(memory))
+            .and_then(|memory| memory.allocations.get(allocation as usize))
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        Ok((found, access))
+    }
+
+    /// `cudaGraphMemFreeNodeGetParams`: the address.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no free node.
+    pub fn free_node_address(&self, node: u64) -> Outcome<u64> {
+        match self.node(node)?.1.work {
+            Work::Free { address, .. } => Ok(address),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    fn node(&self, handle: u64) -> Outcome<(Id<Graph>, &Node)> {
+        let place = Id::from_handle(handle)
+            .and_then(|id| self.nodes.get(id))
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let node = self
+            .graph(place.graph)?
+            .nodes
+            .get(place.index as usize)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        Ok((place.graph, node))
+    }
+
+    pub(super) fn graph_id(&self, handle: u64) -> Outcome<Id<Graph>> {
+        Id::from_handle(handle)
+            .filter(|&id| self.graphs.get(id).is_some())
+            .ok_or(cudaError_t::INVALID_VALUE)
+    }
+
+    pub(super) fn graph(&self, id: Id<Graph>) -> Outcome<&Graph> {
+        self.graphs.get(id).ok_or(cudaError_t::INVALID_VALUE)
+    }
+
+    /// The numbers of the nodes that handles name, each of this graph and named
+    /// once.
+    fn dependencies(&self, graph: Id<Graph>, handles: &[u64]) -> Outcome<Vec<u32>> {
+        let mut numbers = Vec::with_capacity(handles.len());
+        for &handle in handles {
+            let place = Id::from_handle(handle)
+                .and_then(|id| self.nodes.get(id))
+                .filter(|place| place.graph == graph)
+                .ok_or(cudaError_t::INVALID_VALUE)?;
+            numbers.push(place.index);
+        }
+        let mut sorted = numbers.clone();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair.first() == pair.last()) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        Ok(numbers)
+    }
+
+    /// Orders a new node after its dependencies, and gives it its handle.
+    fn begin_node(
+        &mut self,
+        id: Id<Graph>,
+        dependencies: &[u32],
+    ) -> Outcome<(usize, Id<NodePlace>)> {
+        let graph = self.graphs.get_mut(id).ok_or(cudaError_t::INVALID_VALUE)?;
+        let index = u32::try_from(graph.nodes.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
+        let handle = self
+            .nodes
+            .insert(NodePlace { graph: id, index })
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)?;
+        let before: Vec<usize> = dependencies.iter().map(|&node| node as usize).collect();
+        let number = graph
+            .order
+            .add_node(&before)
+            .map_err(|_| cudaError_t::INVALID_VALUE)?;
+        Ok((number, handle))
+    }
+
+    fn end_node(&mut self, id: Id<Graph>, work: Work, dependencies: &[u32], handle: Id<NodePlace>) {
+        if let Some(graph) = self.graphs.get_mut(id) {
+            graph.nodes.push(Node {
+                work,
+                dependencies: dependencies.into(),
+                handle,
+            });
+        }
+    }
+}

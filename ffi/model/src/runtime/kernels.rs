@@ -1,0 +1,134 @@
+//! Libraries of kernels.
+
+use cudart_ffi::cudaError_t;
+
+use super::{Outcome, Runtime};
+use crate::clock::Nanos;
+use crate::module::{self, KernelCode, Refused};
+use crate::profile::nanos;
+use crate::slab::{Id, Tagged};
+
+/// A loaded library.
+#[derive(Debug)]
+pub struct Library {
+    kernels: Vec<Id<Kernel>>,
+}
+
+impl Tagged for Library {
+    const TAG: u64 = 6;
+}
+
+/// A kernel of a loaded library.
+#[derive(Debug)]
+pub struct Kernel {
+    code: KernelCode,
+}
+
+impl Tagged for Kernel {
+    const TAG: u64 = 7;
+}
+
+impl Runtime {
+    /// `cudaLibraryLoadData` of a PTX text.
+    ///
+    /// # Errors
+    ///
+    /// 218, 222 or 209, with a line for the error log.
+    pub fn library_load(&mut self, ptx: &str) -> Result<u64, Refused> {
+        let full = |_| Refused {
+            code: cudaError_t::MEMORY_ALLOCATION,
+            log: "no handle is left".to_owned(),
+        };
+        let codes = module::load(ptx, &self.profile)?;
+        let mut kernels = Vec::with_capacity(codes.len());
+        for code in codes {
+            kernels.push(
+                self.kernels
+                    .insert(Kernel { code })
+                    .ok_or(())
+                    .map_err(full)?,
+            );
+        }
+        self.libraries
+            .insert(Library { kernels })
+            .map(Id::to_handle)
+            .ok_or(())
+            .map_err(full)
+    }
+
+    /// `cudaLibraryGetKernel`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no library, 500 when it has no kernel of that name.
+    pub fn library_kernel(&self, library: u64, name: &str) -> Outcome<u64> {
+        let library = Id::from_handle(library)
+            .and_then(|id| self.libraries.get(id))
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?;
+        library
+            .kernels
+            .iter()
+            .find(|id| {
+                self.kernels
+                    .get(**id)
+                    .is_some_and(|kernel| kernel.code.name == name)
+            })
+            .map(|id| id.to_handle())
+            .ok_or(cudaError_t::SYMBOL_NOT_FOUND)
+    }
+
+    /// `cudaLibraryUnload`; its kernels are gone with it.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no library.
+    pub fn library_unload(&mut self, library: u64) -> Outcome {
+        let library = Id::from_handle(library)
+            .and_then(|id| self.libraries.remove(id))
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?;
+        for kernel in library.kernels {
+            self.kernels.remove(kernel);
+        }
+        Ok(())
+    }
+
+    /// The code of a kernel handle.
+    ///
+    /// # Errors
+    ///
+    /// 98 for null, 400 for what is no kernel: a driver's function gets that
+    /// from the real runtime.
+    pub fn kernel(&self, handle: u64) -> Outcome<&KernelCode> {
+        if handle == 0 {
+            return Err(cudaError_t::INVALID_DEVICE_FUNCTION);
+        }
+        Id::from_handle(handle)
+            .and_then(|id| self.kernels.get(id))
+            .map(|kernel| &kernel.code)
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// How long a kernel runs. One that spins runs its SM clocks for each wave of
+    /// blocks: as many as the multiprocessors hold at once.
+    pub(super) fn kernel_duration(
+        &self,
+        code: &KernelCode,
+        blocks: u64,
+        threads_per_block: u32,
+        spin_clocks: i64,
+    ) -> Nanos {
+        let profile = &self.profile;
+        if code.spin_parameter().is_none() {
+            return nanos(profile.costs_us.kernel_on_device);
+        }
+        let resident = (profile.max_threads_per_multiprocessor / threads_per_block.max(1))
+            .clamp(1, profile.max_blocks_per_multiprocessor);
+        let at_once = u64::from(resident) * u64::from(profile.multiprocessors);
+        let waves = blocks.div_ceil(at_once);
+        let clocks = u64::try_from(spin_clocks).unwrap_or(0);
+        let one = u128::from(clocks) * 1_000_000 / u128::from(profile.clock_rate_khz);
+        let all = one.saturating_mul(u128::from(waves));
+        nanos(profile.costs_us.kernel_on_device)
+            .saturating_add(u64::try_from(all).unwrap_or(u64::MAX / 4).min(u64::MAX / 4))
+    }
+}

@@ -1,0 +1,200 @@
+//! Plain allocations, and frees of both kinds of memory.
+
+use cudart_ffi::cudaError_t;
+
+use super::{Outcome, Runtime};
+use crate::clock::Nanos;
+use crate::exec::AllocationRef;
+use crate::slab::Id;
+use crate::stream::Stream;
+
+impl Runtime {
+    /// `cudaMalloc` on the current device; 0 for no bytes.
+    ///
+    /// # Errors
+    ///
+    /// 2 when the device has not enough.
+    pub fn malloc(&mut self, bytes: u64, current: i32) -> Outcome<u64> {
+        if bytes == 0 {
+            return Ok(0);
+        }
+        self.settle_frees();
+        let (index, device) = self.device(current)?;
+        let room = device.free_bytes(&self.profile);
+        self.devices
+            .get_mut(index)
+            .and_then(|device| device.heap.allocate(bytes, room))
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+    }
+
+    /// `cudaFree`. Returns when the call returns: freeing plain memory waits for
+    /// the device, freeing a graph's does not (R9).
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no live allocation: never launched (M8), freed already (M6),
+    /// or freed by its own graph (R13).
+    pub fn free(&mut self, address: u64) -> Outcome<Nanos> {
+        let now = self.now();
+        if address == 0 {
+            return Ok(now);
+        }
+        if let Some(allocation) = self.live_at(address) {
+            self.end_allocation(allocation, None);
+            return Ok(now);
+        }
+        for device in &mut self.devices {
+            if device.heap.starts_at(address) {
+                device.heap.free(address);
+                return Ok(device.end);
+            }
+        }
+        Err(cudaError_t::INVALID_VALUE)
+    }
+
+    /// `cudaFreeAsync`: ends an allocation in the stream's order.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 1 for what is no live allocation.
+    pub fn free_async(&mut self, address: u64, stream: u64, current: i32) -> Outcome {
+        let stream = self.stream(stream, current)?;
+        if let Some(allocation) = self.live_at(address) {
+            let time = self.enqueue(stream, 0, 0);
+            self.end_allocation(allocation, Some((stream, time)));
+            return Ok(());
+        }
+        let Some(index) = self
+            .devices
+            .iter()
+            .position(|device| device.heap.starts_at(address))
+        else {
+            return Err(cudaError_t::INVALID_VALUE);
+        };
+        let time = self.enqueue(stream, 0, 0);
+        if let Some(device) = self.devices.get_mut(index) {
+            device.heap.free_at(address, time);
+        }
+        Ok(())
+    }
+
+    /// `cudaMemGetInfo` of the current device: free and total bytes. The pool's
+    /// reserved blocks are not free.
+    ///
+    /// # Errors
+    ///
+    /// 101 when the current device is not there.
+    pub fn mem_info(&mut self, current: i32) -> Outcome<(u64, u64)> {
+        self.settle_frees();
+        let (_, device) = self.device(current)?;
+        Ok((device.free_bytes(&self.profile), self.profile.total_bytes()))
+    }
+
+    /// `cudaMemsetAsync`. Contents are not modelled; the range is checked.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 1 for a range that is in no live allocation.
+    pub fn memset_async(&mut self, address: u64, bytes: u64, stream: u64, current: i32) -> Outcome {
+        let stream = self.stream(stream, current)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !self.is_allocated(address, bytes) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let duration = crate::profile::nanos(self.profile.costs_us.kernel_on_device);
+        self.enqueue(stream, duration, 0);
+        Ok(())
+    }
+
+    fn is_allocated(&self, address: u64, bytes: u64) -> bool {
+        self.devices
+            .iter()
+            .any(|device| device.heap.contains(address, bytes))
+            || self.memories.iter().any(|(_, memory)| {
+                memory.allocations.iter().any(|allocation| {
+                    allocation.live
+                        && address >= allocation.address
+                        && address
+                            .checked_add(bytes)
+                            .is_some_and(|end| end <= allocation.address + allocation.bytes)
+                })
+            })
+    }
+
+    fn settle_frees(&mut self) {
+        let now = self.now();
+        for device in &mut self.devices {
+            device.heap.settle(now);
+        }
+    }
+
+    /// The live graph allocation that starts at an address.
+    pub(super) fn live_at(&self, address: u64) -> Option<AllocationRef> {
+        let allocation = *self.unfreed.get(&address)?;
+        self.is_live(allocation).then_some(allocation)
+    }
+
+    /// Whether an allocation was launched and not freed since.
+    pub(super) fn is_live(&self, allocation: AllocationRef) -> bool {
+        self.memories
+            .get(allocation.memory)
+            .and_then(|memory| memory.allocations.get(allocation.index as usize))
+            .is_some_and(|allocation| allocation.live)
+    }
+
+    /// Ends a live allocation: its blocks are no longer held for it.
+    pub(super) fn end_allocation(
+        &mut self,
+        which: AllocationRef,
+        order: Option<(Id<Stream>, Nanos)>,
+    ) {
+        let Some(memory) = self.memories.get_mut(which.memory) else {
+            return;
+        };
+        let Some(allocation) = memory.allocations.get_mut(which.index as usize) else {
+            return;
+        };
+        if !allocation.live {
+            return;
+        }
+        allocation.live = false;
+        memory.live -= 1;
+        let block_bytes = self.profile.block_bytes();
+        let blocks = allocation.blocks(block_bytes);
+        let device = allocation.device;
+        if let Some(on_device) = memory.devices.iter().find(|m| m.device == device)
+            && let Some(device) = self.devices.get_mut(device)
+        {
+            for mapped in on_device.mapped_in(blocks) {
+                device.pool.release(mapped.physical, order);
+            }
+        }
+        self.drop_if_over(which.memory);
+    }
+
+    /// Forgets a graph's memory once nothing needs it: its addresses are free.
+    pub(super) fn drop_if_over(&mut self, id: Id<crate::graph_memory::GraphMemory>) {
+        if !self.memories.get(id).is_some_and(|memory| memory.is_over()) {
+            return;
+        }
+        let Some(memory) = self.memories.remove(id) else {
+            return;
+        };
+        for allocation in &memory.allocations {
+            if self
+                .unfreed
+                .get(&allocation.address)
+                .is_some_and(|open| open.memory == id)
+            {
+                self.unfreed.remove(&allocation.address);
+            }
+        }
+        for on_device in &memory.devices {
+            if let Some(device) = self.devices.get_mut(on_device.device) {
+                device.windows.remove(&on_device.space.base());
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The state of one modelled CUDA runtime, and what its calls do to it.
+//!
+//! Everything here is safe Rust on plain values; pointers and C strings stay in
+//! the ABI layer. Each method is one runtime function, by topic:
+//! [`device`], [`streams`], [`memory`], [`graphs`], [`launch`], [`kernels`].
+
+mod device;
+mod graphs;
+mod kernels;
+mod launch;
+mod memory;
+mod streams;
+
+use std::collections::HashMap;
+
+use cudart_ffi::cudaError_t;
+
+pub use device::Properties;
+pub use graphs::{AllocRequest, KernelRequest};
+
+use crate::clock::{Clock, ClockKind, Nanos};
+use crate::exec::{AllocationRef, Exec};
+use crate::graph::{Graph, NodePlace};
+use crate::graph_memory::GraphMemory;
+use crate::heap::Heap;
+use crate::pool::Pool;
+use crate::profile::{Profile, nanos};
+use crate::slab::{Id, Slab};
+use crate::stream::{Event, Stream, StreamKind};
+use kernels::{Kernel, Library};
+
+/// What a call gives: a value, or the code that it returns instead.
+pub type Outcome<T = ()> = Result<T, cudaError_t>;
+
+/// Objects that a program has not destroyed or freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct LiveObjects {
+    /// Graphs.
+    pub graphs: u64,
+    /// Instantiated graphs.
+    pub execs: u64,
+    /// Streams that the program made.
+    pub streams: u64,
+    /// Events.
+    pub events: u64,
+    /// Plain allocations, and allocations of launched graphs that nothing freed.
+    pub allocations: u64,
+    /// Loaded libraries of kernels.
+    pub libraries: u64,
+}
+
+impl LiveObjects {
+    /// The counts in the order in which `cudartModelLiveObjects` writes them:
+    /// graphs, execs, streams, events, allocations, libraries.
+    #[must_use]
+    pub fn to_array(self) -> [u64; 6] {
+        [
+            self.graphs,
+            self.execs,
+            self.streams,
+            self.events,
+            self.allocations,
+            self.libraries,
+        ]
+    }
+}
+
+/// One device.
+#[derive(Debug)]
+struct Device {
+    pool: Pool,
+    heap: Heap,
+    /// The bases of the address windows that graphs have.
+    windows: std::collections::BTreeSet<u64>,
+    first_window: u64,
+    window_bytes: u64,
+    /// When all work handed to it so far is over.
+    end: Nanos,
+    /// The same for its blocking streams, which the default stream waits for.
+    blocking_end: Nanos,
+    default_stream: Id<Stream>,
+}
+
+/// One modelled runtime.
+#[derive(Debug)]
+pub struct Runtime {
+    profile: Profile,
+    clock: Clock,
+    devices: Vec<Device>,
+    streams: Slab<Stream>,
+    events: Slab<Event>,
+    graphs: Slab<Graph>,
+    nodes: Slab<NodePlace>,
+    execs: Slab<Exec>,
+    memories: Slab<GraphMemory>,
+    libraries: Slab<Library>,
+    kernels: Slab<Kernel>,
+    /// Allocations that their own graph does not free, by address.
+    unfreed: HashMap<u64, AllocationRef>,
+}
+
+impl Runtime {
+    /// A fresh process on the profile's machine.
+    #[must_use]
+    pub fn new(profile: Profile, clock: ClockKind) -> Self {
+        let mut streams = Slab::default();
+        let mut devices = Vec::new();
+        let window_bytes = profile
+            .total_bytes()
+            .next_multiple_of(profile.block_bytes())
+            .max(profile.block_bytes());
+        for device in 0..usize::try_from(profile.devices).unwrap_or(0) {
+            let stream = Stream {
+                device,
+                kind: StreamKind::Default,
+                end: 0,
+            };
+            let Some(default_stream) = streams.insert(stream) else {
+                break;
+            };
+            let part = 1_u64 << 46;
+            devices.push(Device {
+                pool: Pool::default(),
+                heap: Heap::new((1 << 46) + 0x1000_0000_0000 + device as u64 * (part >> 7)),
+                windows: std::collections::BTreeSet::new(),
+                first_window: profile.memory.first_graph_address
+                    + (device as u64 * (part >> 6)).next_multiple_of(profile.block_bytes()),
+                window_bytes,
+                end: 0,
+                blocking_end: 0,
+                default_stream,
+            });
+        }
+        Self {
+            clock: Clock::start(clock),
+            profile,
+            devices,
+            streams,
+            events: Slab::default(),
+            graphs: Slab::default(),
+            nodes: Slab::default(),
+            execs: Slab::default(),
+            memories: Slab::default(),
+            libraries: Slab::default(),
+            kernels: Slab::default(),
+            unfreed: HashMap::new(),
+        }
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// The running clock.
+    pub fn clock_mut(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    fn charge_each(&mut self, microseconds: f64, times: u64) {
+        self.clock.charge(nanos(microseconds).saturating_mul(times));
+    }
+
+    /// Why no call that needs a driver and a device can work, if so.
+    #[must_use]
+    pub fn startup_error(&self) -> Option<cudaError_t> {
+        let driver = self.profile.driver_version;
+        if driver == 0 || driver / 1000 < self.profile.runtime_version / 1000 {
+            Some(cudaError_t::INSUFFICIENT_DRIVER)
+        } else if self.devices.is_empty() {
+            Some(cudaError_t::NO_DEVICE)
+        } else {
+            None
+        }
+    }
+
+    /// Objects that the program has not destroyed or freed.
+    #[must_use]
+    pub fn live_objects(&self) -> LiveObjects {
+        let plain: usize = self.devices.iter().map(|device| device.heap.count()).sum();
+        let unfreed: u64 = self
+            .memories
+            .iter()
+            .map(|(_, memory)| u64::from(memory.live))
+            .sum();
+        LiveObjects {
+            graphs: self.graphs.count() as u64,
+            execs: self.execs.count() as u64,
+            streams: (self.streams.count() - self.devices.len()) as u64,
+            events: self.events.count() as u64,
+            allocations: plain as u64 + unfreed,
+            libraries: self.libraries.count() as u64,
+        }
+    }
+
+    fn device(&self, device: i32) -> Outcome<(usize, &Device)> {
+        let index = usize::try_from(device).map_err(|_| cudaError_t::INVALID_DEVICE)?;
+        let found = self.devices.get(index).ok_or(cudaError_t::INVALID_DEVICE)?;
+        Ok((index, found))
+    }
+
+    fn device_mut(&mut self, device: i32) -> Outcome<&mut Device> {
+        let index = usize::try_from(device).map_err(|_| cudaError_t::INVALID_DEVICE)?;
+        self.devices
+            .get_mut(index)
+            .ok_or(cudaError_t::INVALID_DEVICE)
+    }
+}
+
+impl Device {
+    /// Bytes that neither the context, plain allocations nor the pool have taken.
+    fn free_bytes(&self, profile: &Profile) -> u64 {
+        profile
+            .total_bytes()
+            .saturating_sub(profile.start_bytes())
+            .saturating_sub(self.heap.physical_bytes())
+            .saturating_sub(self.pool.reserved().saturating_mul(profile.block_bytes()))
+    }
+
+    /// A window of addresses for one more graph: the lowest that is free (R5, M2).
+    fn take_window(&mut self) -> u64 {
+        let mut base = self.first_window;
+        for taken in &self.windows {
+            if *taken > base {
+                break;
+            }
+            base = taken + self.window_bytes;
+        }
+        self.windows.insert(base);
+        base
+    }
+}

@@ -1,0 +1,233 @@
+//! Streams, events and waiting.
+
+use cudart_ffi::{cudaError_t, event_flags, stream_flags};
+
+use super::{Outcome, Runtime};
+use crate::clock::Nanos;
+use crate::slab::Id;
+use crate::stream::{Event, Stream, StreamKind};
+
+/// `cudaStreamLegacy`: the default stream by another name.
+const LEGACY: u64 = 1;
+/// `cudaStreamPerThread`; the model has one default stream for all threads.
+const PER_THREAD: u64 = 2;
+/// `cudaEventBlockingSync`.
+const EVENT_BLOCKING_SYNC: u32 = 1;
+
+impl Runtime {
+    /// The stream that a handle names; null is the current device's default one.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a handle that names none.
+    pub fn stream(&self, handle: u64, current: i32) -> Outcome<Id<Stream>> {
+        if matches!(handle, 0 | LEGACY | PER_THREAD) {
+            return Ok(self.device(current)?.1.default_stream);
+        }
+        Id::from_handle(handle)
+            .filter(|&id| self.streams.get(id).is_some())
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// `cudaStreamCreateWithFlags`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for an unknown flag.
+    pub fn stream_create(&mut self, flags: u32, current: i32) -> Outcome<u64> {
+        let kind = match flags {
+            stream_flags::DEFAULT => StreamKind::Blocking,
+            stream_flags::NON_BLOCKING => StreamKind::NonBlocking,
+            _ => return Err(cudaError_t::INVALID_VALUE),
+        };
+        let (device, _) = self.device(current)?;
+        self.streams
+            .insert(Stream {
+                device,
+                kind,
+                end: 0,
+            })
+            .map(Id::to_handle)
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+    }
+
+    /// `cudaStreamDestroy`: work in it goes on.
+    ///
+    /// # Errors
+    ///
+    /// 400 for the default stream and for what is no stream.
+    pub fn stream_destroy(&mut self, handle: u64) -> Outcome {
+        Id::from_handle(handle)
+            .filter(|id| !self.devices.iter().any(|d| d.default_stream == *id))
+            .and_then(|id| self.streams.remove(id))
+            .map(|_| ())
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// When everything in the stream so far is over: what `cudaStreamSynchronize`
+    /// waits for and `cudaStreamQuery` compares with now.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream.
+    pub fn stream_end(&self, handle: u64, current: i32) -> Outcome<Nanos> {
+        let id = self.stream(handle, current)?;
+        let stream = self
+            .streams
+            .get(id)
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?;
+        Ok(self.start_in(*stream, 0))
+    }
+
+    /// `cudaStreamWaitEvent`: later work in the stream comes after the event. An
+    /// event that was never recorded is over already.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream or no event, 1 for an unknown flag.
+    pub fn stream_wait_event(
+        &mut self,
+        stream: u64,
+        event: u64,
+        flags: u32,
+        current: i32,
+    ) -> Outcome {
+        let id = self.stream(stream, current)?;
+        let reached = self.event(event)?.reached.unwrap_or(0);
+        if flags > 1 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        if reached > self.now() {
+            self.advance(id, reached);
+        }
+        Ok(())
+    }
+
+    /// `cudaEventCreateWithFlags`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for an unknown flag; events between processes are not modelled.
+    pub fn event_create(&mut self, flags: u32) -> Outcome<u64> {
+        if flags & !(event_flags::DISABLE_TIMING | EVENT_BLOCKING_SYNC) != 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        self.events
+            .insert(Event {
+                timed: flags & event_flags::DISABLE_TIMING == 0,
+                reached: None,
+            })
+            .map(Id::to_handle)
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+    }
+
+    /// `cudaEventDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no event.
+    pub fn event_destroy(&mut self, handle: u64) -> Outcome {
+        Id::from_handle(handle)
+            .and_then(|id| self.events.remove(id))
+            .map(|_| ())
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// `cudaEventRecord`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream or no event.
+    pub fn event_record(&mut self, event: u64, stream: u64, current: i32) -> Outcome {
+        self.event(event)?;
+        let id = self.stream(stream, current)?;
+        let reached = self.enqueue(id, 0, 0);
+        if let Some(event) = Id::from_handle(event).and_then(|id| self.events.get_mut(id)) {
+            event.reached = Some(reached);
+        }
+        Ok(())
+    }
+
+    /// When `cudaEventSynchronize` returns; at once for one never recorded.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no event.
+    pub fn event_end(&self, event: u64) -> Outcome<Nanos> {
+        Ok(self.event(event)?.reached.unwrap_or(0))
+    }
+
+    /// `cudaEventElapsedTime`, in milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no event, made without times or never recorded; 600 when
+    /// one is not over yet.
+    pub fn event_elapsed(&self, start: u64, end: u64) -> Outcome<f32> {
+        let both = [self.event(start)?, self.event(end)?];
+        if both.iter().any(|event| !event.timed) {
+            return Err(cudaError_t::INVALID_RESOURCE_HANDLE);
+        }
+        let [Some(from), Some(to)] = both.map(|event| event.reached) else {
+            return Err(cudaError_t::INVALID_RESOURCE_HANDLE);
+        };
+        if from.max(to) > self.now() {
+            return Err(cudaError_t::NOT_READY);
+        }
+        // Differences are far below 2^52 ns, so nothing is lost before the
+        // rounding to the f32 that the call returns.
+        let difference = to as f64 - from as f64;
+        Ok((difference / 1e6) as f32)
+    }
+
+    fn event(&self, handle: u64) -> Outcome<Event> {
+        Id::from_handle(handle)
+            .and_then(|id| self.events.get(id))
+            .copied()
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// Hands work to a stream: it starts when the stream, what the stream waits
+    /// for, and `not_before` are over. Returns when it ends.
+    pub(super) fn enqueue(&mut self, id: Id<Stream>, duration: Nanos, not_before: Nanos) -> Nanos {
+        let now = self.now();
+        let start = match self.streams.get(id) {
+            Some(stream) => self.start_in(*stream, now.max(not_before)),
+            None => now.max(not_before),
+        };
+        let end = start.saturating_add(duration);
+        self.advance(id, end);
+        end
+    }
+
+    /// When work handed to the stream could start. The legacy default stream and
+    /// the blocking streams wait for each other.
+    fn start_in(&self, stream: Stream, not_before: Nanos) -> Nanos {
+        let own = stream.end.max(not_before);
+        let Some(device) = self.devices.get(stream.device) else {
+            return own;
+        };
+        match stream.kind {
+            StreamKind::Default => own.max(device.blocking_end),
+            StreamKind::Blocking => {
+                let default = self.streams.get(device.default_stream);
+                own.max(default.map_or(0, |default| default.end))
+            }
+            StreamKind::NonBlocking => own,
+        }
+    }
+
+    fn advance(&mut self, id: Id<Stream>, end: Nanos) {
+        let Some(stream) = self.streams.get_mut(id) else {
+            return;
+        };
+        stream.end = stream.end.max(end);
+        let Stream { device, kind, .. } = *stream;
+        if let Some(device) = self.devices.get_mut(device) {
+            device.end = device.end.max(end);
+            if kind == StreamKind::Blocking {
+                device.blocking_end = device.blocking_end.max(end);
+            }
+        }
+    }
+}

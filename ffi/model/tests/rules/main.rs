@@ -1,0 +1,4 @@
+//! The rules, one by one, through the C functions.
+
+mod golden;
+mod program;
