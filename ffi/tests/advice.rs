@@ -12,7 +12,10 @@ const TABLE: &str = "tests/advice.txt";
 fn as_text() -> String {
     let mut text = String::new();
     for line in ADVICE {
-        let name = line.code.known_name().unwrap_or("(newer than the table's oldest runtime)");
+        let name = line
+            .code
+            .known_name()
+            .unwrap_or("(newer than the table's oldest runtime)");
         let calls = match line.calls {
             [] => String::new(),
             calls => format!(" at {}", calls.join(", ")),

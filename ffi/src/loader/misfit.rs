@@ -66,7 +66,7 @@ fn of_elf(head: &[u8]) -> Option<String> {
         });
     }
     match head.get(4) {
-        Some(&OWN_CLASS) => {}
+        Some(&class) if class == OWN_CLASS => {}
         Some(1) => return Some("it is a 32-bit library, and this program is 64-bit".to_owned()),
         Some(2) => return Some("it is a 64-bit library, and this program is 32-bit".to_owned()),
         _ => return Some("it is a damaged ELF library".to_owned()),

@@ -1,0 +1,400 @@
+//! The loader against made-up installations, with small libraries that stand in
+//! for runtimes: which one is taken, and what is said of the others.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudart_ffi::loader::{Attempt, Outcome, Place, attempts_text};
+use cudart_ffi::{Cudart, LoadError, Search};
+use support::{Standin, compile, empty_search, link};
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn load(search: &Search) -> Cudart {
+    Cudart::load(search).unwrap_or_else(|error| panic!("{}", error.report()))
+}
+
+fn refusal(path: &Path) -> LoadError {
+    Cudart::load(&Search::explicit(path)).unwrap_err()
+}
+
+fn outcomes(attempts: &[Attempt]) -> Vec<&Outcome> {
+    attempts.iter().map(|attempt| &attempt.outcome).collect()
+}
+
+/// What is said of an unfit file that is named explicitly.
+#[track_caller]
+fn said_of(path: &Path, reason: &str) {
+    let error = refusal(path);
+    let headline = format!("{} {reason}", path.display());
+    assert_eq!(error.to_string(), headline);
+    assert!(error.report().contains(reason), "{}", error.report());
+}
+
+/// `/usr/local` with a toolkit as NVIDIA's packages lay it out.
+fn toolkit(usr_local: &Path, version: &str, file: &str, standin: &Standin) -> PathBuf {
+    let root = usr_local.join(format!("cuda-{version}"));
+    let library = root
+        .join("targets/x86_64-linux/lib")
+        .join(format!("{file}.{version}"));
+    standin.build(&library);
+    link(library.file_name().unwrap(), &library.with_file_name(file));
+    link(file, &library.with_file_name("libcudart.so"));
+    link("targets/x86_64-linux/lib", &root.join("lib64"));
+    library
+}
+
+#[test]
+fn of_several_toolkits_the_one_that_cuda_points_at_is_taken() {
+    let folder = folder();
+    let usr_local = folder.path().join("usr-local");
+    toolkit(&usr_local, "13.0", "libcudart.so.13", &Standin::new(13000));
+    let older = toolkit(&usr_local, "12.4", "libcudart.so.12", &Standin::new(12040));
+    link("cuda-12.4", &usr_local.join("cuda"));
+    let search = Search {
+        usr_local,
+        ..empty_search(folder.path())
+    };
+    let cudart = load(&search);
+    assert_eq!(cudart.runtime_version, Some(12040));
+    assert_eq!(cudart.place, Place::UsrLocal);
+    assert_eq!(cudart.path, Some(older.canonicalize().unwrap()));
+}
+
+#[test]
+fn of_several_toolkits_without_a_cuda_link_the_newest_is_taken() {
+    let folder = folder();
+    let usr_local = folder.path().join("usr-local");
+    for (version, number) in [("12.9", 12090), ("12.10", 12100), ("11.8", 11080)] {
+        toolkit(
+            &usr_local,
+            version,
+            "libcudart.so.12",
+            &Standin::new(number),
+        );
+    }
+    let search = Search {
+        usr_local,
+        ..empty_search(folder.path())
+    };
+    assert_eq!(load(&search).runtime_version, Some(12100));
+    // lib64, the versioned and the plain name are one file, tried once.
+    assert_eq!(search.candidates().len(), 3);
+}
+
+#[test]
+fn a_conda_environment_and_wheels_in_a_virtual_environment_are_found() {
+    let folder = folder();
+    let conda = folder.path().join("conda");
+    Standin::new(12060).build(&conda.join("lib/libcudart.so.12"));
+    let venv = folder.path().join("venv");
+    let packages = venv.join("lib/python3.11/site-packages/nvidia");
+    Standin::new(12080).build(&packages.join("cuda_runtime/lib/libcudart.so.12"));
+    Standin::new(13020).build(&packages.join("cu13/lib/libcudart.so.13"));
+    let with = |variables: &[(&'static str, &PathBuf)]| Search {
+        variables: variables
+            .iter()
+            .map(|(name, path)| (*name, path.as_os_str().to_owned()))
+            .collect(),
+        ..empty_search(folder.path())
+    };
+    let cudart = load(&with(&[("CONDA_PREFIX", &conda)]));
+    assert_eq!(cudart.runtime_version, Some(12060));
+    assert_eq!(cudart.place, Place::Variable("CONDA_PREFIX"));
+    let cudart = load(&with(&[("VIRTUAL_ENV", &venv)]));
+    assert_eq!(cudart.runtime_version, Some(13020));
+    let cudart = load(&with(&[("VIRTUAL_ENV", &venv), ("CONDA_PREFIX", &conda)]));
+    assert_eq!(cudart.place, Place::Variable("CONDA_PREFIX"));
+}
+
+#[test]
+fn variables_that_name_a_toolkit_come_before_usr_local() {
+    let folder = folder();
+    let usr_local = folder.path().join("usr-local");
+    toolkit(&usr_local, "13.0", "libcudart.so.13", &Standin::new(13000));
+    let own = folder.path().join("opt");
+    toolkit(&own, "12.2", "libcudart.so.12", &Standin::new(12020));
+    let home = own.join("cuda-12.2").into_os_string();
+    let search = Search {
+        usr_local,
+        variables: [("CUDA_HOME", home)].into(),
+        ..empty_search(folder.path())
+    };
+    let cudart = load(&search);
+    assert_eq!(cudart.runtime_version, Some(12020));
+    assert_eq!(cudart.place, Place::Variable("CUDA_HOME"));
+}
+
+#[test]
+fn a_named_file_or_directory_is_the_only_one_tried() {
+    let folder = folder();
+    let file = Standin::new(12040).build(&folder.path().join("any/name.so"));
+    let cudart = load(&Search::explicit(&file));
+    assert_eq!(
+        (cudart.place, cudart.runtime_version),
+        (Place::Explicit, Some(12040))
+    );
+    assert_eq!(outcomes(&cudart.attempts), [&Outcome::Chosen]);
+
+    let root = folder.path().join("root");
+    Standin::new(12050).build(&root.join("lib64/libcudart.so.12"));
+    assert_eq!(load(&Search::explicit(&root)).runtime_version, Some(12050));
+    assert_eq!(
+        load(&Search::explicit(root.join("lib64"))).runtime_version,
+        Some(12050)
+    );
+
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let said = refusal(&empty).to_string();
+    assert_eq!(
+        said,
+        format!("there is no libcudart in {}", empty.display())
+    );
+    let nowhere = folder.path().join("nowhere/libcudart.so.12");
+    let said = refusal(&nowhere).to_string();
+    assert_eq!(
+        said,
+        format!("there is no libcudart at {}", nowhere.display())
+    );
+}
+
+#[test]
+fn a_text_file_an_empty_one_and_a_directory_of_the_name_are_named_as_such() {
+    let folder = folder();
+    let file = folder.path().join("libcudart.so.12");
+    fs::write(&file, "version https://git-lfs.github.com/spec/v1\n").unwrap();
+    said_of(&file, "cannot be opened: it is a text file, no library");
+    fs::write(&file, "").unwrap();
+    said_of(&file, "cannot be opened: it is empty");
+    fs::write(&file, [0x80, 0xff, 0]).unwrap();
+    said_of(&file, "cannot be opened: it is no ELF library");
+    fs::remove_file(&file).unwrap();
+    // Named itself it would be a directory to look into; found in one it is unfit.
+    fs::create_dir(&file).unwrap();
+    let error = refusal(folder.path());
+    let said = format!("{} cannot be opened: it is a directory", file.display());
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn a_dangling_link_is_named_with_what_it_points_at() {
+    let folder = folder();
+    let file = folder.path().join("libcudart.so.12");
+    link("libcudart.so.12.4.127", &file);
+    said_of(
+        &file,
+        "cannot be opened: it is a link to libcudart.so.12.4.127, which is not there",
+    );
+}
+
+#[test]
+fn a_library_of_another_word_size_or_architecture_is_named_as_such() {
+    let folder = folder();
+    let file = Standin::new(12040).build(&folder.path().join("libcudart.so.12"));
+    let fit = fs::read(&file).unwrap();
+    let mut patched = fit.clone();
+    patched[4] = 1;
+    fs::write(&file, &patched).unwrap();
+    said_of(
+        &file,
+        "cannot be opened: it is a 32-bit library, and this program is 64-bit",
+    );
+
+    let (machine, name) = match std::env::consts::ARCH {
+        "aarch64" => (62, "x86_64"),
+        _ => (183, "aarch64"),
+    };
+    let mut patched = fit;
+    patched[18] = machine;
+    fs::write(&file, &patched).unwrap();
+    said_of(
+        &file,
+        &format!(
+            "cannot be opened: it is a library for {name}, and this program is for {}",
+            std::env::consts::ARCH
+        ),
+    );
+}
+
+#[test]
+fn a_missing_dependency_is_named() {
+    let folder = folder();
+    let needed = folder.path().join("libneeded-by-cudart.so.1");
+    compile(
+        &needed,
+        "int needed(void) { return 0; }",
+        &["-Wl,-soname,libneeded-by-cudart.so.1"],
+        None,
+    );
+    let standin = Standin {
+        needs: Some(needed.clone()),
+        ..Standin::new(13010)
+    };
+    let file = folder.path().join("libcudart.so.13");
+    standin.build(&file);
+    fs::remove_file(&needed).unwrap();
+    let said = refusal(&file).to_string();
+    assert!(said.contains("libneeded-by-cudart.so.1"), "{said}");
+}
+
+#[test]
+fn a_library_without_graph_memory_calls_is_refused_with_all_their_names() {
+    let folder = folder();
+    let missing = vec![
+        "cudaGraphAddMemAllocNode",
+        "cudaGraphAddMemFreeNode",
+        "cudaDeviceGraphMemTrim",
+    ];
+    let standin = Standin {
+        missing: missing.clone(),
+        ..Standin::new(11030)
+    };
+    let file = standin.build(&folder.path().join("libcudart.so.11.0"));
+    said_of(
+        &file,
+        "is no CUDA runtime of 11.4 or later: lacks cudaGraphAddMemAllocNode, \
+         cudaGraphAddMemFreeNode, cudaDeviceGraphMemTrim",
+    );
+    assert_eq!(
+        outcomes(&refusal(&file).attempts),
+        [&Outcome::LacksFunctions(missing)]
+    );
+}
+
+#[test]
+fn a_library_that_is_no_cuda_runtime_is_refused_in_one_short_line() {
+    let folder = folder();
+    let file = folder.path().join("libcudart.so");
+    compile(
+        &file,
+        "int cudaDriverGetVersion(int *v) { return *v = 0; }",
+        &[],
+        None,
+    );
+    let said = refusal(&file).to_string();
+    assert!(said.contains("lacks cudaRuntimeGetVersion, "), "{said}");
+    assert!(
+        said.ends_with(" more functions") && said.len() < 250,
+        "{said}"
+    );
+}
+
+#[test]
+fn an_unfit_library_is_passed_over_and_the_next_is_taken() {
+    let folder = folder();
+    let lib = folder.path().join("lib");
+    fs::create_dir(&lib).unwrap();
+    fs::write(lib.join("libcudart.so.13"), "not this one").unwrap();
+    Standin::new(12040).build(&lib.join("libcudart.so.12"));
+    let cudart = load(&Search::explicit(folder.path()));
+    assert_eq!(cudart.runtime_version, Some(12040));
+    let text = attempts_text(&cudart.attempts);
+    let lines: Vec<_> = text.lines().collect();
+    assert!(
+        lines[0].contains("libcudart.so.13 ") && lines[0].ends_with("no library"),
+        "{text}"
+    );
+    assert!(
+        lines[1].contains("libcudart.so.12 ") && lines[1].ends_with("chosen"),
+        "{text}"
+    );
+    let column = |line: &str| line.find("named explicitly");
+    assert_eq!(column(lines[0]), column(lines[1]), "{text}");
+}
+
+#[test]
+fn with_a_driver_too_old_for_the_newest_the_next_older_is_taken() {
+    let folder = folder();
+    Standin::refusing(13000, 12040).build(&folder.path().join("libcudart.so.13"));
+    Standin {
+        driver: 12040,
+        ..Standin::new(12040)
+    }
+    .build(&folder.path().join("libcudart.so.12"));
+    let cudart = load(&Search::explicit(folder.path()));
+    assert_eq!(cudart.runtime_version, Some(12040));
+    let refused = Outcome::DriverTooOld {
+        driver: 12040,
+        runtime: Some(13000),
+    };
+    assert_eq!(outcomes(&cudart.attempts), [&refused, &Outcome::Chosen]);
+    assert!(attempts_text(&cudart.attempts).contains(
+        "needs a newer driver than this one, which supports CUDA 12.4 (the library is 13.0)"
+    ));
+}
+
+#[test]
+fn with_a_driver_too_old_for_all_the_newest_library_is_kept_wherever_it_was() {
+    let folder = folder();
+    let usr_local = folder.path().join("usr-local");
+    toolkit(
+        &usr_local,
+        "13.0",
+        "libcudart.so.13",
+        &Standin::refusing(13000, 11040),
+    );
+    let own = folder.path().join("own");
+    Standin::refusing(12040, 11040).build(&own.join("lib64/libcudart.so.12"));
+    let search = Search {
+        usr_local,
+        variables: [("CUDA_PATH", own.into_os_string())].into(),
+        ..empty_search(folder.path())
+    };
+    let cudart = load(&search);
+    assert_eq!(
+        (cudart.runtime_version, cudart.driver_version),
+        (Some(13000), 11040)
+    );
+    assert_eq!(cudart.attempts.len(), 2);
+}
+
+#[test]
+fn without_a_driver_the_first_library_is_kept() {
+    let folder = folder();
+    Standin::refusing(13000, 0).build(&folder.path().join("libcudart.so.13"));
+    Standin::refusing(12040, 0).build(&folder.path().join("libcudart.so.12"));
+    let cudart = load(&Search::explicit(folder.path()));
+    assert_eq!(
+        (cudart.runtime_version, cudart.driver_version),
+        (Some(13000), 0)
+    );
+    assert_eq!(cudart.attempts.len(), 1);
+}
+
+#[test]
+fn odd_codes_are_carried_and_their_values_not_believed() {
+    let folder = folder();
+    let standin = Standin {
+        runtime_code: -7,
+        driver_code: 999,
+        count_code: 123_456,
+        ..Standin::new(12040)
+    };
+    let file = standin.build(&folder.path().join("libcudart.so.12"));
+    let cudart = load(&Search::explicit(&file));
+    assert_eq!((cudart.runtime_version, cudart.driver_version), (None, 0));
+    let mut count = 5;
+    // SAFETY: the pointer is valid for the write of an int.
+    let code = unsafe { cudart.cudaGetDeviceCount(&raw mut count) };
+    assert_eq!((code.0, code.known_name(), count), (123_456, None, 5));
+}
+
+#[test]
+fn optional_functions_that_a_library_lacks_are_none() {
+    let folder = folder();
+    let file = Standin::new(12040).build(&folder.path().join("libcudart.so.12"));
+    let cudart = load(&Search::explicit(&file));
+    assert!(!cudart.exports("cudaLibraryLoadData") && cudart.exports("cudaGraphLaunch"));
+    // SAFETY: the function is not there, so nothing is called.
+    let code = unsafe { cudart.cudaLibraryUnload(cudart_ffi::cudaLibrary_t::NULL) };
+    assert_eq!(code, None);
+    assert_eq!(cudart.model_description(), None);
+}
