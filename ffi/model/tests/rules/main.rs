@@ -1,4 +1,13 @@
-//! The rules, one by one, through the C functions.
+//! The rules R1 to R55 and measurements M1 to M18, one by one, through the C
+//! functions. `cudart_model::limits` says which are not here, and why.
 
+mod addresses;
+mod attributes;
+mod calls;
 mod golden;
+mod lifetime;
+mod limits;
+mod physical;
 mod program;
+mod relaunch;
+mod support;

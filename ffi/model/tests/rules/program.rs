@@ -294,10 +294,12 @@ impl Program {
         if code.0 == OK { Ok(value) } else { Err(code.0) }
     }
 
+    /// Attribute 0, in bytes.
     pub fn used(&self) -> u64 {
         self.try_attribute(0, 0).unwrap()
     }
 
+    /// Attribute 2, in bytes.
     pub fn reserved(&self) -> u64 {
         self.try_attribute(0, 2).unwrap()
     }
@@ -311,10 +313,8 @@ impl Program {
     pub fn mem_info(&self) -> (u64, u64) {
         let (mut free, mut total) = (0, 0);
         // SAFETY: variables of this function.
-        assert_eq!(
-            unsafe { self.f().cudaMemGetInfo(&mut free, &mut total) }.0,
-            OK
-        );
+        let code = unsafe { self.f().cudaMemGetInfo(&mut free, &mut total) };
+        assert_eq!(code.0, OK);
         (free as u64, total as u64)
     }
 }

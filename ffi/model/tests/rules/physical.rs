@@ -1,0 +1,241 @@
+//! R31 to R43, R45, R46, M1, M4, M13, M14: what is mapped, shared and given back.
+
+use crate::program::{MEMORY_ALLOCATION, MIB, OK, Program};
+use cudart_ffi::types::*;
+
+const UNIT: u64 = 64 * MIB;
+const GIB: u64 = 1024 * MIB;
+
+#[test]
+fn r31_m4_building_and_instantiating_maps_nothing() {
+    let p = Program::new();
+    let (graph, _) = p.usual_graph(UNIT, 1);
+    p.instantiate(graph);
+    assert_eq!(p.attributes(), [0; 4]);
+}
+
+#[test]
+fn m1_blocks_of_32_mib() {
+    for (asked, held) in [
+        (1, 32),
+        (MIB, 32),
+        (32 * MIB, 32),
+        (33 * MIB, 64),
+        (UNIT, 64),
+        (100 * MIB, 128),
+        (GIB, 1024),
+    ] {
+        let p = Program::new();
+        let (graph, _) = p.usual_graph(asked, 1);
+        let exec = p.instantiate(graph);
+        assert_eq!(p.launch(exec, p.stream()), OK);
+        assert_eq!(
+            (p.used(), p.reserved()),
+            (held * MIB, held * MIB),
+            "{asked}"
+        );
+    }
+}
+
+#[test]
+fn r32_r33_upload_maps_and_the_launch_after_it_does_not() {
+    let p = Program::new();
+    let stream = p.stream();
+    let (graph, _) = p.usual_graph(UNIT, 1);
+    let exec = p.instantiate(graph);
+    let cost = |call: &dyn Fn() -> i32| {
+        let before = p.model.now();
+        assert_eq!(call(), OK);
+        p.model.now() - before
+    };
+    let upload = cost(&|| p.upload(exec, stream));
+    assert_eq!(p.used(), UNIT);
+    let launch = cost(&|| p.launch(exec, stream));
+    assert_eq!(p.used(), UNIT);
+    assert!(
+        upload > 10 * launch,
+        "upload {upload} ns, launch {launch} ns"
+    );
+}
+
+#[test]
+fn r34_the_mapping_stays_after_the_run() {
+    let p = Program::new();
+    let stream = p.stream();
+    let (graph, _) = p.usual_graph(UNIT, 1);
+    let exec = p.instantiate(graph);
+    assert_eq!(p.launch(exec, stream), OK);
+    p.sync();
+    assert_eq!(p.used(), UNIT);
+    let before = p.model.now();
+    assert_eq!(p.launch(exec, stream), OK);
+    assert!(p.model.now() - before < 6_000, "a relaunch maps nothing");
+}
+
+#[test]
+fn r35_graphs_of_one_stream_hold_the_largest_ones_need() {
+    let p = Program::new();
+    let stream = p.stream();
+    for bytes in [128 * MIB, 64 * MIB, 32 * MIB] {
+        let exec = p.instantiate(p.usual_graph(bytes, 1_000).0);
+        assert_eq!(p.launch(exec, stream), OK);
+        assert_eq!(p.used(), 128 * MIB);
+    }
+}
+
+#[test]
+fn r36_a_graph_shares_neither_with_a_running_one_nor_with_an_unfreed_allocation() {
+    let p = Program::new();
+    let (first, second) = (p.stream(), p.stream());
+    let running = p.instantiate(p.usual_graph(UNIT, 20_000).0);
+    let beside = p.instantiate(p.usual_graph(UNIT, 1).0);
+    assert_eq!(p.launch(running, first), OK);
+    assert_eq!(p.launch(beside, second), OK);
+    assert_eq!(p.used(), 2 * UNIT);
+
+    let p = Program::new();
+    let stream = p.stream();
+    let unfreed = p.instantiate(p.unfreed_graph(UNIT, 1).0);
+    let after = p.instantiate(p.usual_graph(UNIT, 1).0);
+    assert_eq!(p.launch(unfreed, stream), OK);
+    p.sync();
+    assert_eq!(p.launch(after, stream), OK);
+    assert_eq!(p.used(), 2 * UNIT);
+}
+
+#[test]
+fn r36_an_event_alone_does_not_give_memory_over_while_the_first_runs() {
+    let p = Program::new();
+    let (first, second) = (p.stream(), p.stream());
+    let mut event = cudaEvent_t::NULL;
+    let running = p.instantiate(p.usual_graph(UNIT, 20_000).0);
+    let after = p.instantiate(p.usual_graph(UNIT, 1).0);
+    assert_eq!(p.launch(running, first), OK);
+    // SAFETY: a variable of this function; handles are looked up.
+    unsafe {
+        p.f()
+            .cudaEventCreateWithFlags(&mut event, event_flags::DISABLE_TIMING);
+        p.f().cudaEventRecord(event, first);
+        p.f().cudaStreamWaitEvent(second, event, 0);
+    }
+    assert_eq!(p.launch(after, second), OK);
+    assert_eq!(p.used(), 2 * UNIT);
+}
+
+#[test]
+fn r37_memory_of_a_completed_graph_goes_to_another_stream() {
+    let p = Program::new();
+    for _ in 0..4 {
+        let exec = p.instantiate(p.usual_graph(UNIT, 1_000).0);
+        assert_eq!(p.launch(exec, p.stream()), OK);
+        p.sync();
+        assert_eq!(p.used(), UNIT);
+    }
+}
+
+#[test]
+fn r38_a_relaunch_onto_an_unfreed_allocation_maps_elsewhere() {
+    let p = Program::new();
+    let stream = p.stream();
+    let shared = p.instantiate(p.usual_graph(UNIT, 1).0);
+    let unfreed = p.instantiate(p.unfreed_graph(UNIT, 1).0);
+    assert_eq!(p.launch(shared, stream), OK);
+    assert_eq!(p.launch(unfreed, stream), OK);
+    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.launch(shared, stream), OK);
+    assert_eq!(p.used(), 2 * UNIT);
+}
+
+#[test]
+fn r41_destroying_execs_gives_nothing_back() {
+    let p = Program::new();
+    let exec = p.instantiate(p.usual_graph(UNIT, 1).0);
+    assert_eq!(p.launch(exec, p.stream()), OK);
+    p.sync();
+    let (free, _) = p.mem_info();
+    assert_eq!(p.exec_destroy(exec), OK);
+    assert_eq!(p.mem_info().0, free);
+    assert_eq!(p.reserved(), UNIT);
+}
+
+#[test]
+fn r42_m14_trim_spares_a_running_graph_and_returns_at_once() {
+    let p = Program::new();
+    let exec = p.instantiate(p.usual_graph(UNIT, 20_000).0);
+    assert_eq!(p.launch(exec, p.stream()), OK);
+    let before = p.model.now();
+    p.trim();
+    assert!(p.model.now() - before < 1_000_000);
+    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.exec_destroy(exec), OK);
+    assert_eq!(p.used(), UNIT);
+    p.sync();
+    p.trim();
+    assert_eq!(p.attributes(), [0, UNIT, 0, UNIT]);
+}
+
+#[test]
+fn r43_after_a_trim_an_exec_maps_again() {
+    let p = Program::new();
+    let stream = p.stream();
+    let exec = p.instantiate(p.usual_graph(UNIT, 1).0);
+    for _ in 0..3 {
+        assert_eq!(p.launch(exec, stream), OK);
+        assert_eq!((p.used(), p.reserved()), (UNIT, UNIT));
+        p.sync();
+        p.trim();
+        assert_eq!((p.used(), p.reserved()), (0, 0));
+    }
+}
+
+#[test]
+fn r46_an_orphan_holds_its_own_block_beside_the_reusable_one() {
+    let p = Program::new();
+    let stream = p.stream();
+    let graph = p.graph();
+    let mut after = Vec::new();
+    for _ in 0..3 {
+        let (alloc, address) = p.alloc(graph, &after, UNIT);
+        after = vec![p.free_node(graph, &[alloc], address)];
+    }
+    // One more that nothing frees, beside them: 128 MiB in all.
+    p.alloc(graph, &[], UNIT);
+    let exec = p.instantiate(graph);
+    assert_eq!(p.launch(exec, stream), OK);
+    assert_eq!(p.used(), 2 * UNIT);
+}
+
+#[test]
+fn m13_out_of_memory_shows_at_launch_and_is_over_once_memory_is_free() {
+    let p = Program::new();
+    let stream = p.stream();
+    let graphs: Vec<_> = (0..9).map(|_| p.unfreed_graph(16 * GIB, 1)).collect();
+    let execs: Vec<_> = graphs
+        .iter()
+        .map(|(graph, _)| p.instantiate(*graph))
+        .collect();
+    for exec in &execs[..8] {
+        assert_eq!(p.launch(*exec, stream), OK);
+    }
+    let before = p.attributes();
+    assert_eq!(p.launch(execs[8], stream), MEMORY_ALLOCATION);
+    assert_eq!(p.attributes(), before);
+    let small = p.instantiate(p.usual_graph(UNIT, 1).0);
+    assert_eq!(p.launch(small, stream), OK);
+    p.sync();
+    assert_eq!(p.free(graphs[0].1), OK);
+    assert_eq!(p.launch(execs[8], stream), OK);
+}
+
+#[test]
+fn reserved_memory_is_not_free_memory() {
+    let p = Program::new();
+    let (before, total) = p.mem_info();
+    assert!(before < total);
+    let exec = p.instantiate(p.usual_graph(100 * MIB, 1).0);
+    assert_eq!(p.launch(exec, p.stream()), OK);
+    assert_eq!(before - p.mem_info().0, p.reserved());
+    p.sync();
+    p.trim();
+    assert_eq!(p.mem_info().0, before);
+}
