@@ -35,10 +35,8 @@ fn load(p: &Program, text: &[u8]) -> (i32, cudaLibrary_t, String) {
 fn event(p: &Program, flags: u32) -> cudaEvent_t {
     let mut event = cudaEvent_t::NULL;
     // SAFETY: a variable of this function.
-    assert_eq!(
-        unsafe { p.f().cudaEventCreateWithFlags(&mut event, flags) }.0,
-        OK
-    );
+    let code = unsafe { p.f().cudaEventCreateWithFlags(&mut event, flags) };
+    assert_eq!(code.0, OK);
     event
 }
 

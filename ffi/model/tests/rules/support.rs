@@ -106,9 +106,10 @@ fn r54_an_old_driver_tells_its_version_and_refuses_the_rest_for_good() {
 
 #[test]
 fn without_a_driver_the_version_is_0_and_without_a_device_the_code_is_100() {
-    let mut none = Profile::default();
-    none.driver_version = 0;
-    let p = Program::on(none);
+    let p = Program::on(Profile {
+        driver_version: 0,
+        ..Profile::default()
+    });
     let mut value = -1;
     // SAFETY: variables of this function.
     unsafe {
@@ -116,9 +117,10 @@ fn without_a_driver_the_version_is_0_and_without_a_device_the_code_is_100() {
         assert_eq!(value, 0);
         assert_eq!(p.f().cudaGetDeviceCount(&mut value).0, 35);
     }
-    let mut none = Profile::default();
-    none.devices = 0;
-    let p = Program::on(none);
+    let p = Program::on(Profile {
+        devices: 0,
+        ..Profile::default()
+    });
     // SAFETY: a variable of this function.
     assert_eq!(unsafe { p.f().cudaGetDeviceCount(&mut value) }.0, 100);
 }
