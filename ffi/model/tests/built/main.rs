@@ -1,0 +1,169 @@
+//! The built library, as others load it: what it exports, and programs in C and
+//! Python on it.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use cudart_ffi::FUNCTIONS;
+use object::{Object, ObjectSymbol};
+
+/// The library that cargo built beside this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let library = test.with_file_name("libcudart_model.so");
+    assert!(library.exists(), "cargo builds {}", library.display());
+    library
+}
+
+fn here(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/built")
+        .join(file)
+}
+
+/// A command without what the caller's environment may ask of the model.
+fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for name in [
+        "CUDART_MODEL_PROFILE",
+        "CUDART_MODEL_CLOCK",
+        "CUDART_MODEL_FAULT",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs a tool; `None`, after saying so, where it is not installed.
+fn run(mut command: Command) -> Option<Output> {
+    match command.output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!(
+                "skipped: {} is not installed",
+                command.get_program().display()
+            );
+            None
+        }
+        Err(error) => panic!("{}: {error}", command.get_program().display()),
+    }
+}
+
+fn text(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+#[test]
+fn the_library_exports_the_tables_functions_and_nothing_else() {
+    let bytes = std::fs::read(library()).expect("the library can be read");
+    let file = object::File::parse(&*bytes).expect("the library is an ELF file");
+    let exported: BTreeSet<&str> = file
+        .dynamic_symbols()
+        .filter(|symbol| symbol.is_definition() && symbol.is_global())
+        .map(|symbol| symbol.name().expect("names are text"))
+        .collect();
+    let table: BTreeSet<&str> = FUNCTIONS.iter().map(|line| line.name).collect();
+    assert_eq!(exported, table);
+}
+
+#[test]
+fn the_in_process_symbols_are_the_tables_functions_too() {
+    for line in FUNCTIONS {
+        let name = std::ffi::CString::new(line.name).expect("no NUL in a name");
+        assert!(cudart_model::symbol(&name).is_some(), "{}", line.name);
+    }
+    assert!(cudart_model::symbol(c"cudaMemcpyPeer").is_none());
+    assert!(cudart_model::symbol(c"").is_none());
+}
+
+/// Compiles the C program and links it with the library.
+fn c_program(folder: &Path) -> Option<PathBuf> {
+    let program = folder.join("uses_it");
+    let library = library();
+    let mut cc = command("cc");
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(here("uses_it.c"))
+        .arg(&library)
+        .arg(format!(
+            "-Wl,-rpath,{}",
+            library.parent().expect("a file has a folder").display()
+        ));
+    let output = run(cc)?;
+    assert!(output.status.success(), "{}", text(&output));
+    Some(program)
+}
+
+#[test]
+fn a_c_program_runs_on_it() {
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let Some(program) = c_program(folder.path()) else {
+        return;
+    };
+    let output = run(command(&program)).expect("just built");
+    assert_eq!(
+        text(&output),
+        "same address 1\nbefore 0\nafter launch 64\nafter trim 0\nnull exec cudaErrorInvalidValue\n"
+    );
+    assert!(output.status.success());
+}
+
+#[test]
+fn the_environment_chooses_profile_and_faults() {
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let Some(program) = c_program(folder.path()) else {
+        return;
+    };
+    let with = |name: &str, value: &str| {
+        let mut command = command(&program);
+        command
+            .env(name, value)
+            .env("CUDART_MODEL_CLOCK", "virtual");
+        text(&run(command).expect("just built"))
+    };
+    let refused = with("CUDART_MODEL_PROFILE", "no-memory-pools");
+    assert!(refused.contains("cudaErrorNotSupported"), "{refused}");
+    let old = with("CUDART_MODEL_PROFILE", "old-driver");
+    assert!(old.contains("cudaErrorInsufficientDriver"), "{old}");
+    let failed = with("CUDART_MODEL_FAULT", "cudaGraphLaunch:1=2");
+    assert!(failed.contains("cudaErrorMemoryAllocation"), "{failed}");
+    let unknown = with("CUDART_MODEL_PROFILE", "h100");
+    assert!(
+        unknown.contains("no built-in model profile is called \"h100\""),
+        "{unknown}"
+    );
+    assert!(
+        unknown.contains("cudaErrorInitializationError"),
+        "{unknown}"
+    );
+
+    let file = folder.path().join("coarse.toml");
+    let (_, h200) = cudart_model::Profile::BUILT_IN[0];
+    let coarse = h200
+        .replace("block_mib = 32 ", "block_mib = 256 ")
+        .replace("0x302000000", "0x300000000");
+    std::fs::write(&file, coarse).expect("the folder can be written");
+    let own = with(
+        "CUDART_MODEL_PROFILE",
+        file.to_str().expect("a temporary path is text"),
+    );
+    assert!(own.contains("after launch 256"), "{own}");
+}
+
+#[test]
+fn a_python_program_runs_on_it() {
+    let mut python = command("python3");
+    python.arg(here("uses_it.py")).arg(library());
+    let Some(output) = run(python) else {
+        return;
+    };
+    assert_eq!(
+        text(&output),
+        "launched 64\nlaunched 128\nlaunched 192\ntrimmed 192\nfreed and trimmed 0\n"
+    );
+    assert!(output.status.success());
+}
