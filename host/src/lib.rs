@@ -1,1 +1,19 @@
-//! CUDA graph memory nodes: how they reuse virtual addresses and physical memory.
+//! CUDA graph memory nodes: how they reuse virtual addresses and physical memory,
+//! shown by experiments whose every claim is checked.
+//!
+//! - [`cuda`] is the safe layer over the runtime's table, and the only unsafe code.
+//! - [`experiments`] do things and note the memory after each; one file each.
+//! - [`results`] is what they found, as data; [`report`] prints it.
+//! - [`backend`] chooses between a GPU and the model runtime.
+
+pub mod backend;
+pub mod cli;
+pub mod cuda;
+pub mod exit;
+pub mod experiments;
+pub mod kernel_source;
+pub mod report;
+pub mod results;
+mod run;
+
+pub use run::run;

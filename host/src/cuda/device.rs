@@ -1,0 +1,158 @@
+//! A device: what it is, and whether it can do what graph memory needs.
+
+use std::ffi::{CStr, c_int};
+
+use cudart_ffi::{cudaDeviceAttr, cudaDeviceProp};
+use serde::{Deserialize, Serialize};
+
+use super::error::Result;
+use super::memory::GraphMemory;
+use super::runtime::Runtime;
+
+/// A device of the runtime, by its ordinal.
+#[derive(Debug, Clone, Copy)]
+pub struct Device<'rt> {
+    pub(super) runtime: &'rt Runtime,
+    ordinal: c_int,
+}
+
+/// What a device says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// The ordinal.
+    pub ordinal: i32,
+    /// The name.
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub compute_capability: (i32, i32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: i32,
+    /// Nominal SM clock rate in kHz.
+    pub clock_rate_khz: i32,
+}
+
+impl<'rt> Device<'rt> {
+    /// The device of this ordinal; whether there is one shows at the first call.
+    #[must_use]
+    pub fn new(runtime: &'rt Runtime, ordinal: i32) -> Self {
+        Self { runtime, ordinal }
+    }
+
+    /// The ordinal.
+    #[must_use]
+    pub fn ordinal(&self) -> i32 {
+        self.ordinal
+    }
+
+    /// Makes this the thread's device and its primary context current.
+    ///
+    /// Runtimes of 12.0 and later do the latter at once; earlier ones at the first
+    /// call that needs it, which is why nothing is freed here to force it.
+    ///
+    /// # Errors
+    ///
+    /// 101 for an ordinal without a device; 46 and others if it cannot be used.
+    #[doc(alias = "cudaSetDevice")]
+    pub fn make_current(&self) -> Result<()> {
+        // SAFETY: takes an integer.
+        let code = unsafe { self.runtime.api.cudaSetDevice(self.ordinal) };
+        self.runtime.check("cudaSetDevice", code)?;
+        // SAFETY: freeing null does nothing but initialise.
+        let code = unsafe { self.runtime.api.cudaFree(std::ptr::null_mut()) };
+        self.runtime.check("cudaFree", code)
+    }
+
+    /// Whether graph memory nodes are supported here (R54).
+    ///
+    /// # Errors
+    ///
+    /// Those of the attribute query.
+    pub fn supports_memory_pools(&self) -> Result<bool> {
+        Ok(self.attribute(cudaDeviceAttr::MEMORY_POOLS_SUPPORTED)? != 0)
+    }
+
+    /// Everything about the device. Only the name comes from the properties, whose
+    /// struct differs from version to version; the rest are attributes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the queries.
+    pub fn info(&self) -> Result<DeviceInfo> {
+        Ok(DeviceInfo {
+            ordinal: self.ordinal,
+            name: self.name()?,
+            compute_capability: (
+                self.attribute(cudaDeviceAttr::COMPUTE_CAPABILITY_MAJOR)?,
+                self.attribute(cudaDeviceAttr::COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessors: self.attribute(cudaDeviceAttr::MULTI_PROCESSOR_COUNT)?,
+            clock_rate_khz: self.clock_rate_khz()?,
+        })
+    }
+
+    /// Nominal SM clock rate in kHz.
+    ///
+    /// # Errors
+    ///
+    /// Those of the attribute query.
+    pub fn clock_rate_khz(&self) -> Result<i32> {
+        self.attribute(cudaDeviceAttr::CLOCK_RATE)
+    }
+
+    /// A rough measure of speed, for choosing among devices: multiprocessors times
+    /// clock rate.
+    ///
+    /// # Errors
+    ///
+    /// Those of the attribute queries.
+    pub fn throughput(&self) -> Result<i64> {
+        let multiprocessors = self.attribute(cudaDeviceAttr::MULTI_PROCESSOR_COUNT)?;
+        Ok(i64::from(multiprocessors) * i64::from(self.clock_rate_khz()?))
+    }
+
+    /// The device's graph memory.
+    #[must_use]
+    pub fn graph_memory(&self) -> GraphMemory<'rt> {
+        GraphMemory::new(self.runtime, self.ordinal)
+    }
+
+    #[doc(alias = "cudaGetDeviceProperties")]
+    fn name(&self) -> Result<String> {
+        let api = &self.runtime.api;
+        let mut prop = Box::new(cudaDeviceProp::zeroed());
+        // On 12.x the struct of the headers goes with the `_v2` spelling.
+        // SAFETY: the buffer is larger than any version's struct.
+        let (call, code) =
+            match unsafe { api.cudaGetDeviceProperties_v2(&raw mut *prop, self.ordinal) } {
+                Some(code) => ("cudaGetDeviceProperties_v2", code),
+                // SAFETY: as above.
+                None => ("cudaGetDeviceProperties", unsafe {
+                    api.cudaGetDeviceProperties(&raw mut *prop, self.ordinal)
+                }),
+            };
+        self.runtime.check(call, code)?;
+        let bytes = prop.name.map(c_char_to_u8);
+        let name = CStr::from_bytes_until_nul(&bytes).map(CStr::to_string_lossy);
+        Ok(name
+            .unwrap_or_else(|_| String::from_utf8_lossy(&bytes))
+            .into_owned())
+    }
+
+    #[doc(alias = "cudaDeviceGetAttribute")]
+    fn attribute(&self, attribute: cudaDeviceAttr) -> Result<i32> {
+        let mut value: c_int = 0;
+        // SAFETY: the pointer is valid for the write of an int.
+        let code = unsafe {
+            self.runtime
+                .api
+                .cudaDeviceGetAttribute(&raw mut value, attribute, self.ordinal)
+        };
+        self.runtime.check("cudaDeviceGetAttribute", code)?;
+        Ok(value)
+    }
+}
+
+/// `c_char` is signed on some platforms and not on others.
+fn c_char_to_u8(c: std::ffi::c_char) -> u8 {
+    c.to_ne_bytes()[0]
+}

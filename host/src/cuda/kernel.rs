@@ -1,0 +1,353 @@
+//! A kernel from PTX text, and its way into a runtime graph.
+//!
+//! Runtimes of 12.8 and later load PTX themselves and take the kernel's handle
+//! as a node's function. Before that the driver loads it, and adds the node to
+//! the same graph handle.
+
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::fmt;
+use std::ptr;
+
+use cudart_ffi::driver::{
+    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult, DriverFunctions, load_driver,
+};
+use cudart_ffi::{
+    cudaError_t, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaKernel_t, cudaKernelNodeParams,
+    cudaLibrary_t, dim3,
+};
+
+use super::error::{CudaError, Result};
+use super::runtime::Runtime;
+
+/// Threads of the one block that a kernel node launches: a single warp, so that
+/// many kernels can run at once on any device.
+const BLOCK_THREADS: u32 = 32;
+
+/// How long a compiler's error log may be, in bytes.
+const JIT_LOG_BYTES: usize = 8192;
+
+/// Which way to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RouteChoice {
+    /// The runtime's own where it has one, else the driver's.
+    #[default]
+    Auto,
+    /// `cudaLibraryLoadData` or nothing.
+    Runtime,
+    /// The driver's calls, also where the runtime has its own.
+    Driver,
+}
+
+/// The way that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelRoute {
+    /// `cudaLibraryLoadData` and `cudaGraphAddKernelNode`.
+    Runtime,
+    /// `cuModuleLoadDataEx` and the plain `cuGraphAddKernelNode`.
+    Driver,
+}
+
+impl fmt::Display for KernelRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Runtime => "cudaLibraryLoadData",
+            Self::Driver => "cuModuleLoadDataEx",
+        })
+    }
+}
+
+/// A kernel could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// A call refused it.
+    #[error("{error}{}", jit_text(.log))]
+    Cuda {
+        /// The call's error.
+        error: CudaError,
+        /// What the just-in-time compiler wrote, if anything.
+        log: String,
+    },
+    /// Neither way is there.
+    #[error("this CUDA runtime cannot load PTX itself (12.8 and later can), and {0}")]
+    NoRoute(String),
+    /// The text or the name cannot be passed on.
+    #[error("the {0} contains a NUL byte")]
+    Nul(&'static str),
+}
+
+fn jit_text(log: &str) -> String {
+    if log.is_empty() {
+        String::new()
+    } else {
+        format!("; the compiler said: {log}")
+    }
+}
+
+/// A loaded kernel that takes one 64-bit integer.
+#[derive(Debug)]
+pub struct Kernel<'rt> {
+    runtime: &'rt Runtime,
+    loaded: Loaded,
+    // The compiler may run as late as the first node, and writes its log here.
+    log: Box<[u8]>,
+}
+
+#[derive(Debug)]
+enum Loaded {
+    Runtime {
+        library: cudaLibrary_t,
+        kernel: cudaKernel_t,
+    },
+    Driver {
+        driver: DriverFunctions,
+        module: CUmodule,
+        function: CUfunction,
+    },
+}
+
+impl<'rt> Kernel<'rt> {
+    /// Loads the kernel of this name from PTX. The device's context must be current.
+    ///
+    /// # Errors
+    ///
+    /// 218 for text that is no PTX, 222 for a PTX version newer than the driver,
+    /// 209 for a target that the device is not, 500 for a name that is not there.
+    pub fn load(
+        runtime: &'rt Runtime,
+        ptx: &str,
+        name: &str,
+        choice: RouteChoice,
+    ) -> Result<Self, KernelError> {
+        let ptx = CString::new(ptx).map_err(|_| KernelError::Nul("PTX"))?;
+        let name = CString::new(name).map_err(|_| KernelError::Nul("kernel's name"))?;
+        let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
+        let has_own = runtime.api.exports("cudaLibraryLoadData")
+            && runtime.api.exports("cudaLibraryGetKernel")
+            && runtime.api.exports("cudaLibraryUnload");
+        let loaded = match choice {
+            RouteChoice::Runtime | RouteChoice::Auto if has_own => {
+                load_with_runtime(runtime, &ptx, &name, &mut log)
+            }
+            RouteChoice::Runtime => {
+                return Err(KernelError::NoRoute(
+                    "the driver's way was not to be taken".to_owned(),
+                ));
+            }
+            RouteChoice::Auto | RouteChoice::Driver => {
+                let driver = load_driver().map_err(KernelError::NoRoute)?;
+                load_with_driver(runtime, driver, &ptx, &name, &mut log)
+            }
+        };
+        match loaded {
+            Ok(loaded) => Ok(Self {
+                runtime,
+                loaded,
+                log,
+            }),
+            Err(error) => Err(KernelError::Cuda {
+                error,
+                log: log_text(&log),
+            }),
+        }
+    }
+
+    /// The way that was taken.
+    #[must_use]
+    pub fn route(&self) -> KernelRoute {
+        match self.loaded {
+            Loaded::Runtime { .. } => KernelRoute::Runtime,
+            Loaded::Driver { .. } => KernelRoute::Driver,
+        }
+    }
+
+    pub(super) fn add_node(
+        &self,
+        graph: cudaGraph_t,
+        after: &[cudaGraphNode_t],
+        mut argument: i64,
+    ) -> Result<cudaGraphNode_t> {
+        let mut arguments: [*mut c_void; 1] = [(&raw mut argument).cast()];
+        let mut raw = cudaGraphNode_t::NULL;
+        let (call, code) = match &self.loaded {
+            Loaded::Runtime { kernel, .. } => {
+                let params = cudaKernelNodeParams {
+                    func: kernel.0,
+                    grid_dim: dim3::linear(1),
+                    block_dim: dim3::linear(BLOCK_THREADS),
+                    shared_mem_bytes: 0,
+                    kernel_params: arguments.as_mut_ptr(),
+                    extra: ptr::null_mut(),
+                };
+                // SAFETY: graph and dependencies are alive; the kernel is loaded as
+                // long as this value and takes one 64-bit argument, which the call
+                // copies; the pointers are valid for its reads and writes.
+                let code = unsafe {
+                    self.runtime.api.cudaGraphAddKernelNode(
+                        &raw mut raw,
+                        graph,
+                        after.as_ptr(),
+                        after.len(),
+                        &raw const params,
+                    )
+                };
+                ("cudaGraphAddKernelNode", code)
+            }
+            Loaded::Driver {
+                driver, function, ..
+            } => {
+                let params = CUDA_KERNEL_NODE_PARAMS_v1 {
+                    func: *function,
+                    grid_dim: [1, 1, 1],
+                    block_dim: [BLOCK_THREADS, 1, 1],
+                    shared_mem_bytes: 0,
+                    kernel_params: arguments.as_mut_ptr(),
+                    extra: ptr::null_mut(),
+                };
+                // SAFETY: as above; a runtime graph is a driver graph.
+                let code = unsafe {
+                    driver.cuGraphAddKernelNode(
+                        &raw mut raw,
+                        graph,
+                        after.as_ptr(),
+                        after.len(),
+                        &raw const params,
+                    )
+                };
+                ("cuGraphAddKernelNode", same_code(code))
+            }
+        };
+        self.runtime.check(call, code).inspect_err(|_| {
+            let log = log_text(&self.log);
+            if !log.is_empty() {
+                log::error!("the PTX compiler said: {log}");
+            }
+        })?;
+        Ok(raw)
+    }
+}
+
+impl Drop for Kernel<'_> {
+    fn drop(&mut self) {
+        let (call, code) = match &self.loaded {
+            Loaded::Runtime { library, .. } => {
+                // SAFETY: the library is loaded, and this ends its life. Execs that
+                // use the kernel have run to their end: streams are waited for
+                // before they are closed.
+                let code = unsafe { self.runtime.api.cudaLibraryUnload(*library) };
+                ("cudaLibraryUnload", code.unwrap_or(cudaError_t::SUCCESS))
+            }
+            Loaded::Driver { driver, module, .. } => {
+                // SAFETY: as above.
+                let code = unsafe { driver.cuModuleUnload(*module) };
+                ("cuModuleUnload", same_code(code))
+            }
+        };
+        if let Err(error) = self.runtime.check(call, code) {
+            log::warn!("{error}");
+        }
+    }
+}
+
+fn load_with_runtime(runtime: &Runtime, ptx: &CStr, name: &CStr, log: &mut [u8]) -> Result<Loaded> {
+    let (mut options, mut values) = jit_options(log);
+    let mut library = cudaLibrary_t::NULL;
+    // SAFETY: the code is NUL-terminated PTX; options and values are as many as
+    // said, and the log's buffer lives longer than the library.
+    let code = unsafe {
+        runtime.api.cudaLibraryLoadData(
+            &raw mut library,
+            ptx.as_ptr().cast(),
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+            options.len() as c_uint,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            0,
+        )
+    };
+    check_optional(runtime, "cudaLibraryLoadData", code)?;
+    let mut kernel = cudaKernel_t::NULL;
+    // SAFETY: the library is loaded; the name is NUL-terminated.
+    let code = unsafe {
+        runtime
+            .api
+            .cudaLibraryGetKernel(&raw mut kernel, library, name.as_ptr())
+    };
+    match check_optional(runtime, "cudaLibraryGetKernel", code) {
+        Ok(()) => Ok(Loaded::Runtime { library, kernel }),
+        Err(error) => {
+            // SAFETY: the library is loaded, and nothing uses it.
+            unsafe { runtime.api.cudaLibraryUnload(library) };
+            Err(error)
+        }
+    }
+}
+
+fn load_with_driver(
+    runtime: &Runtime,
+    driver: DriverFunctions,
+    ptx: &CStr,
+    name: &CStr,
+    log: &mut [u8],
+) -> Result<Loaded> {
+    let (mut options, mut values) = jit_options(log);
+    let mut module = CUmodule(ptr::null_mut());
+    // SAFETY: the image is NUL-terminated PTX; options and values are as many as
+    // said; the caller made the primary context current.
+    let code = unsafe {
+        driver.cuModuleLoadDataEx(
+            &raw mut module,
+            ptx.as_ptr().cast(),
+            options.len() as c_uint,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    runtime.check("cuModuleLoadDataEx", same_code(code))?;
+    let mut function = CUfunction(ptr::null_mut());
+    let name: *const c_char = name.as_ptr();
+    // SAFETY: the module is loaded; the name is NUL-terminated.
+    let code = unsafe { driver.cuModuleGetFunction(&raw mut function, module, name) };
+    match runtime.check("cuModuleGetFunction", same_code(code)) {
+        Ok(()) => Ok(Loaded::Driver {
+            driver,
+            module,
+            function,
+        }),
+        Err(error) => {
+            // SAFETY: the module is loaded, and nothing uses it.
+            unsafe { driver.cuModuleUnload(module) };
+            Err(error)
+        }
+    }
+}
+
+fn jit_options(log: &mut [u8]) -> ([cudaJitOption; 2], [*mut c_void; 2]) {
+    let options = [
+        cudaJitOption::ERROR_LOG_BUFFER,
+        cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    // The size is passed as the value of a pointer.
+    let size = ptr::without_provenance_mut(log.len());
+    (options, [log.as_mut_ptr().cast(), size])
+}
+
+fn check_optional(runtime: &Runtime, call: &'static str, code: Option<cudaError_t>) -> Result<()> {
+    runtime.check(call, code.unwrap_or(cudaError_t::NOT_SUPPORTED))
+}
+
+/// The driver's codes for these calls have the runtime's numbers.
+fn same_code(code: CUresult) -> cudaError_t {
+    cudaError_t(code.0)
+}
+
+/// The log as one line, without the NUL bytes after it.
+fn log_text(log: &[u8]) -> String {
+    let text = CStr::from_bytes_until_nul(log)
+        .map(CStr::to_bytes)
+        .unwrap_or(log);
+    String::from_utf8_lossy(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}

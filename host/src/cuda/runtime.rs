@@ -1,0 +1,165 @@
+//! The runtime library in use, and how its return codes become errors.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int};
+use std::path::Path;
+
+use cudart_ffi::loader::{Attempt, Place, Version};
+use cudart_ffi::{Cudart, cudaError_t};
+
+use super::error::{CudaError, Result};
+
+/// A loaded CUDA runtime, or the model of one. Everything else borrows it.
+#[derive(Debug)]
+pub struct Runtime {
+    pub(super) api: Cudart,
+    /// Allocations that were dropped instead of freed, since the start.
+    pub(super) lost_allocations: Cell<u64>,
+}
+
+impl Runtime {
+    /// Wraps a bound library.
+    #[must_use]
+    pub fn new(api: Cudart) -> Self {
+        Self {
+            api,
+            lost_allocations: Cell::new(0),
+        }
+    }
+
+    /// The model runtime that is part of this program.
+    #[must_use]
+    pub fn built_in_model() -> Self {
+        // SAFETY: the model's functions are made from the table itself, so each has
+        // its line's prototype, and they are part of this program.
+        match unsafe { Cudart::from_symbols(cudart_model::symbol) } {
+            Ok(api) => Self::new(api),
+            // The model's symbols and the required ones are made from one list.
+            Err(missing) => unreachable!("the model lacks {}", missing.0.join(", ")),
+        }
+    }
+
+    /// The library's file, if it has one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.api.path.as_deref()
+    }
+
+    /// What led to the library.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.api.place
+    }
+
+    /// What was tried before this library, and it.
+    #[must_use]
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.api.attempts
+    }
+
+    /// The library's version; `None` where it does not tell (11.x without a driver).
+    #[must_use]
+    pub fn runtime_version(&self) -> Option<Version> {
+        self.api.runtime_version.map(Version)
+    }
+
+    /// The newest CUDA version that the driver supports; `None` without a driver.
+    #[must_use]
+    pub fn driver_version(&self) -> Option<Version> {
+        (self.api.driver_version > 0).then_some(Version(self.api.driver_version))
+    }
+
+    /// What the library says of itself if it is the model runtime.
+    #[must_use]
+    pub fn model_description(&self) -> Option<String> {
+        self.api.model_description()
+    }
+
+    /// How many devices there are.
+    ///
+    /// # Errors
+    ///
+    /// 35 without a driver or with one too old, 100 without a device.
+    #[doc(alias = "cudaGetDeviceCount")]
+    pub fn device_count(&self) -> Result<i32> {
+        // A failing call leaves the count untouched.
+        let mut count: c_int = 0;
+        // SAFETY: the pointer is valid for the write of an int.
+        let code = unsafe { self.api.cudaGetDeviceCount(&raw mut count) };
+        self.check("cudaGetDeviceCount", code)?;
+        Ok(count)
+    }
+
+    /// Waits until the current device has nothing left to do.
+    ///
+    /// # Errors
+    ///
+    /// Also those of earlier asynchronous work.
+    #[doc(alias = "cudaDeviceSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: takes nothing.
+        let code = unsafe { self.api.cudaDeviceSynchronize() };
+        self.check("cudaDeviceSynchronize", code)
+    }
+
+    /// How many allocations were dropped without being freed by their owner. They
+    /// were freed then, and a warning was logged; a correct program has none.
+    #[must_use]
+    pub fn lost_allocations(&self) -> u64 {
+        self.lost_allocations.get()
+    }
+
+    /// On the model: the objects that are alive, by kind, in the model's order.
+    /// `None` on a real runtime, which does not tell.
+    #[must_use]
+    pub fn live_objects(&self) -> Option<Vec<u64>> {
+        let mut counts = [0; 16];
+        // SAFETY: the pointer is valid for the writes of that many counts.
+        let known = unsafe {
+            self.api
+                .cudartModelLiveObjects(counts.as_mut_ptr(), counts.len())
+        }?;
+        counts.get(..known).map(<[u64]>::to_vec)
+    }
+
+    pub(super) fn check(&self, call: &'static str, code: cudaError_t) -> Result<()> {
+        if code.is_success() {
+            Ok(())
+        } else {
+            Err(self.failure(call, code))
+        }
+    }
+
+    #[cold]
+    pub(super) fn failure(&self, call: &'static str, code: cudaError_t) -> CudaError {
+        // SAFETY: takes nothing. It clears the error that is reported here, so that
+        // a later call does not return it again; a sticky one comes back anyway.
+        unsafe { self.api.cudaGetLastError() };
+        // SAFETY: any code may be asked for.
+        let name = unsafe { self.api.cudaGetErrorName(code) };
+        // SAFETY: as above.
+        let text = unsafe { self.api.cudaGetErrorString(code) };
+        let name = static_text(name)
+            .filter(|name| name != "unrecognized error code")
+            .unwrap_or_else(|| "unknown to this runtime".to_owned());
+        let text = static_text(text).unwrap_or_else(|| "no description".to_owned());
+        CudaError {
+            code,
+            name,
+            text,
+            call,
+        }
+    }
+}
+
+fn static_text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the library returns NUL-terminated strings that are never freed.
+    Some(
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned(),
+    )
+}

@@ -1,0 +1,116 @@
+//! How a run ends: the exit codes, and ends that are no result.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use crate::cuda::CudaError;
+use crate::results::Verdict;
+
+/// Exit code of a run in which every check passed.
+pub const PASS: u8 = 0;
+/// Exit code of a failed check or an error.
+pub const FAIL: u8 = 1;
+/// Exit code of a machine that cannot run this, as NVIDIA's samples have it.
+pub const WAIVED: u8 = 2;
+/// Exit code of a run whose conditions could not be brought about.
+pub const INCONCLUSIVE: u8 = 3;
+/// Exit code of wrong usage (`EX_USAGE`).
+pub const USAGE: u8 = 64;
+
+/// The exit codes, for `--help`.
+pub const HELP: &str = "\
+Exit codes:
+  0   every check passed
+  1   a check failed, or an error
+  2   waived: this machine cannot run it (driver, device or memory pools)
+  3   inconclusive: graphs could not be made to overlap
+  64  wrong usage";
+
+/// Why a run ended before it had a result: what, and what to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// What kind of end it is.
+    pub kind: StopKind,
+    /// What happened, one line.
+    pub what: String,
+    /// What to try, one line.
+    pub remedy: String,
+}
+
+/// The kinds of ends without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopKind {
+    /// Something failed.
+    Error,
+    /// This machine cannot run it.
+    Waived,
+    /// The arguments are wrong.
+    Usage,
+}
+
+impl Stop {
+    /// An error.
+    pub fn error(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            kind: StopKind::Error,
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A machine that cannot run this.
+    pub fn waived(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            kind: StopKind::Waived,
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// Wrong arguments.
+    pub fn usage(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            kind: StopKind::Usage,
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self.kind {
+            StopKind::Error => FAIL,
+            StopKind::Waived => WAIVED,
+            StopKind::Usage => USAGE,
+        }
+    }
+}
+
+impl From<CudaError> for Stop {
+    fn from(error: CudaError) -> Self {
+        Self::error(error.to_string(), error.advice())
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            StopKind::Error | StopKind::Usage => "error",
+            StopKind::Waived => "waived",
+        };
+        write!(f, "{kind}: {}\n  try: {}", self.what, self.remedy)
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// The exit code of a finished run.
+#[must_use]
+pub fn code_of(verdict: Verdict) -> ExitCode {
+    ExitCode::from(match verdict {
+        Verdict::Pass => PASS,
+        Verdict::Fail => FAIL,
+        Verdict::Inconclusive => INCONCLUSIVE,
+    })
+}

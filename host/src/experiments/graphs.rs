@@ -1,0 +1,49 @@
+//! The graphs that the experiments are made of.
+
+use std::time::Duration;
+
+use super::Lab;
+use crate::cuda::{DeviceAddress, Graph, GraphExec, Result};
+
+/// How long a graph runs where only the order matters.
+pub(super) const SHORT_HOLD: Duration = Duration::from_micros(50);
+
+/// Alloc, then free: the least that maps memory.
+pub(super) fn alloc_free<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
+    let graph = lab.graph()?;
+    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    graph.add_free(&[alloc.node], alloc.address)?;
+    Ok((graph.instantiate()?, alloc.address))
+}
+
+/// Alloc, then a kernel that spins for `hold`, then free.
+pub(super) fn alloc_spin_free<'rt>(
+    lab: &Lab<'rt>,
+    hold: Duration,
+) -> Result<(GraphExec<'rt>, DeviceAddress)> {
+    let graph = lab.graph()?;
+    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let spin = graph.add_kernel(&[alloc.node], lab.kernel, lab.clocks(hold))?;
+    graph.add_free(&[spin], alloc.address)?;
+    Ok((graph.instantiate()?, alloc.address))
+}
+
+/// Alloc alone: what is allocated outlives the launch.
+pub(super) fn alloc_only<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
+    let graph = lab.graph()?;
+    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    Ok((graph.instantiate()?, alloc.address))
+}
+
+impl<'rt> Lab<'rt> {
+    pub(super) fn graph(&self) -> Result<Graph<'rt>> {
+        Graph::new(self.runtime, self.device.ordinal())
+    }
+
+    /// A time in SM clocks, by the nominal clock rate.
+    pub(super) fn clocks(&self, time: Duration) -> i64 {
+        let clocks = time.as_secs_f64() * f64::from(self.clock_rate_khz) * 1e3;
+        // A float to integer cast saturates.
+        clocks.ceil() as i64
+    }
+}

@@ -1,0 +1,266 @@
+//! An experiment's notes: steps with the memory after each, and checked claims.
+
+use std::time::Instant;
+
+use super::milliseconds;
+use crate::cuda::{DeviceAddress, GraphMemory, Result, Snapshot};
+use crate::results::{Action, Check, OverlapProof, Quantity, Step, Verdict};
+
+/// Where an experiment notes what it does and finds.
+#[derive(Debug)]
+pub struct Notebook<'rt> {
+    memory: GraphMemory<'rt>,
+    start: Instant,
+    steps: Vec<Step>,
+    checks: Vec<Check>,
+    overlap: Option<OverlapProof>,
+}
+
+/// A step about to be taken.
+#[derive(Debug)]
+pub struct NextStep<'n, 'rt> {
+    notebook: &'n mut Notebook<'rt>,
+    label: String,
+    action: Action,
+    graph: Option<usize>,
+    stream: Option<usize>,
+    address: Option<u64>,
+}
+
+impl<'rt> Notebook<'rt> {
+    pub(super) fn new(memory: GraphMemory<'rt>) -> Self {
+        Self {
+            memory,
+            start: Instant::now(),
+            steps: Vec::new(),
+            checks: Vec::new(),
+            overlap: None,
+        }
+    }
+
+    /// Notes the state before anything is done, with the high marks set back, and
+    /// checks that no graph memory is held.
+    pub fn baseline(&mut self) -> Result<()> {
+        self.memory.reset_high_marks()?;
+        self.step("before", Action::Baseline).done(|| Ok(()))?;
+        let memory = self.last();
+        self.check_bytes(
+            "R31",
+            "no graph memory is held at the start",
+            0,
+            memory.used_bytes + memory.reserved_bytes,
+        );
+        Ok(())
+    }
+
+    /// Trims, and checks that this leaves nothing used and nothing reserved.
+    pub fn trim_to_nothing(&mut self, rule: &str, claim: &str) -> Result<()> {
+        let memory = self.memory;
+        self.step("trim", Action::Trim).done(|| memory.trim())?;
+        let after = self.last();
+        self.check_bytes(rule, claim, 0, after.used_bytes + after.reserved_bytes);
+        Ok(())
+    }
+
+    /// Begins a step.
+    pub fn step(&mut self, label: impl Into<String>, action: Action) -> NextStep<'_, 'rt> {
+        NextStep {
+            notebook: self,
+            label: label.into(),
+            action,
+            graph: None,
+            stream: None,
+            address: None,
+        }
+    }
+
+    /// The memory after the last step; all zero before the first.
+    #[must_use]
+    pub fn last(&self) -> Snapshot {
+        self.steps
+            .last()
+            .map_or(Snapshot::default(), |step| step.memory)
+    }
+
+    /// The used bytes after each step of this kind, in order.
+    #[must_use]
+    pub fn used_after(&self, action: Action) -> Vec<u64> {
+        let of_kind = self.steps.iter().filter(|step| step.action == action);
+        of_kind.map(|step| step.memory.used_bytes).collect()
+    }
+
+    /// Forgets the steps after the first `keep`: an attempt that is repeated.
+    pub fn keep_steps(&mut self, keep: usize) {
+        self.steps.truncate(keep);
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Checks a number of bytes.
+    pub fn check_bytes(&mut self, rule: &str, claim: &str, expected: u64, measured: u64) {
+        let holds = expected == measured;
+        self.note(
+            rule,
+            claim,
+            Quantity::Bytes(expected),
+            Quantity::Bytes(measured),
+            holds,
+        );
+    }
+
+    /// Checks a lower bound.
+    pub fn check_at_least(&mut self, rule: &str, claim: &str, least: u64, measured: u64) {
+        let holds = measured >= least;
+        self.note(
+            rule,
+            claim,
+            Quantity::BytesAtLeast(least),
+            Quantity::Bytes(measured),
+            holds,
+        );
+    }
+
+    /// Checks the bytes at several steps.
+    pub fn check_series(
+        &mut self,
+        rule: &str,
+        claim: &str,
+        expected: Vec<u64>,
+        measured: Vec<u64>,
+    ) {
+        let holds = expected == measured;
+        self.note(
+            rule,
+            claim,
+            Quantity::BytesEach(expected),
+            Quantity::BytesEach(measured),
+            holds,
+        );
+    }
+
+    /// Checks a count.
+    pub fn check_count(&mut self, rule: &str, claim: &str, expected: usize, measured: usize) {
+        let holds = expected == measured;
+        self.note(
+            rule,
+            claim,
+            Quantity::Count(expected),
+            Quantity::Count(measured),
+            holds,
+        );
+    }
+
+    /// Checks an address.
+    pub fn check_address(
+        &mut self,
+        rule: &str,
+        claim: &str,
+        expected: DeviceAddress,
+        measured: DeviceAddress,
+    ) {
+        let holds = expected == measured;
+        let (expected, measured) = (Quantity::Address(expected.0), Quantity::Address(measured.0));
+        self.note(rule, claim, expected, measured, holds);
+    }
+
+    /// Keeps the proof that graphs ran at the same time. If it does not hold, the
+    /// condition of every check since `first_check` was not brought about, and
+    /// neither their success nor their failure means anything.
+    pub fn conclude_overlap(&mut self, proof: OverlapProof, first_check: usize) {
+        if !proof.holds() {
+            let idle = proof.streams_busy.iter().filter(|&&busy| !busy).count();
+            let reason = format!(
+                "{idle} of {} streams had finished when the last footprint was read \
+                 (hold {:.3} ms, {} {})",
+                proof.streams_busy.len(),
+                proof.hold_ms,
+                proof.attempts,
+                if proof.attempts == 1 {
+                    "attempt"
+                } else {
+                    "attempts"
+                },
+            );
+            for check in self.checks.iter_mut().skip(first_check) {
+                check.verdict = Verdict::Inconclusive;
+                check.reason = Some(reason.clone());
+            }
+        }
+        self.overlap = Some(proof);
+    }
+
+    /// How many checks there are.
+    #[must_use]
+    pub fn check_count_so_far(&self) -> usize {
+        self.checks.len()
+    }
+
+    pub(super) fn into_parts(self) -> (Vec<Step>, Vec<Check>, Option<OverlapProof>) {
+        (self.steps, self.checks, self.overlap)
+    }
+
+    fn note(
+        &mut self,
+        rule: &str,
+        claim: &str,
+        expected: Quantity,
+        measured: Quantity,
+        holds: bool,
+    ) {
+        self.checks.push(Check {
+            rule: rule.to_owned(),
+            claim: claim.to_owned(),
+            expected,
+            measured,
+            verdict: if holds { Verdict::Pass } else { Verdict::Fail },
+            reason: None,
+        });
+    }
+}
+
+impl NextStep<'_, '_> {
+    /// Names the graph that the step is about, counted from 0.
+    #[must_use]
+    pub fn graph(mut self, index: usize) -> Self {
+        self.graph = Some(index);
+        self
+    }
+
+    /// Names the stream that the step is about, counted from 0.
+    #[must_use]
+    pub fn stream(mut self, index: usize) -> Self {
+        self.stream = Some(index);
+        self
+    }
+
+    /// Names the address that the step is about.
+    #[must_use]
+    pub fn address(mut self, address: DeviceAddress) -> Self {
+        self.address = Some(address.0);
+        self
+    }
+
+    /// Takes the step, then reads the memory and notes both.
+    pub fn done<T>(self, action: impl FnOnce() -> Result<T>) -> Result<T> {
+        let before = Instant::now();
+        let value = action()?;
+        let took_ms = milliseconds(before.elapsed());
+        let at_ms = milliseconds(self.notebook.start.elapsed());
+        let memory = self.notebook.memory.snapshot()?;
+        self.notebook.steps.push(Step {
+            label: self.label,
+            action: self.action,
+            graph: self.graph,
+            stream: self.stream,
+            address: self.address,
+            at_ms,
+            took_ms,
+            memory,
+        });
+        Ok(value)
+    }
+}

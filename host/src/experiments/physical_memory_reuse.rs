@@ -1,0 +1,80 @@
+//! Graphs that run one after another in a stream share physical memory.
+
+use std::collections::BTreeSet;
+
+use super::graphs::{SHORT_HOLD, alloc_spin_free};
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{Result, Stream};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "physical-memory-reuse",
+    title: "Physical memory reuse in one stream",
+    shows: "Graphs launched into one stream cannot overlap, so they share physical memory: \
+            the footprint is that of one. Each keeps addresses of its own.",
+    run,
+};
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    let hold = lab.fixed_hold.unwrap_or(SHORT_HOLD);
+    notebook.baseline()?;
+
+    let graphs = notebook
+        .step(
+            format!("instantiate {} graphs", lab.graphs),
+            Action::Instantiate,
+        )
+        .done(|| {
+            (0..lab.graphs)
+                .map(|_| alloc_spin_free(lab, hold))
+                .collect::<Result<Vec<_>>>()
+        })?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R31", "instantiated graphs hold no memory", 0, used);
+    let addresses: BTreeSet<_> = graphs.iter().map(|&(_, address)| address).collect();
+    notebook.check_count(
+        "R5",
+        "each graph has its own address",
+        lab.graphs,
+        addresses.len(),
+    );
+
+    // The first graph twice, then every other: the first launch maps, and nothing
+    // after it needs more.
+    let stream = Stream::new(lab.runtime)?;
+    let order = std::iter::once(0).chain(0..lab.graphs);
+    for (launch, index) in order.enumerate() {
+        let Some((exec, address)) = graphs.get(index) else {
+            break;
+        };
+        let label = match launch {
+            1 => "launch graph 0 again".to_owned(),
+            _ => format!("launch graph {index}"),
+        };
+        let _ = notebook
+            .step(label, Action::Launch)
+            .graph(index)
+            .stream(0)
+            .address(*address)
+            .done(|| exec.launch(&stream))?;
+    }
+    let launches = notebook.used_after(Action::Launch);
+    notebook.check_series(
+        "R32 R34 R35",
+        "one unit is used after the first launch and after every other",
+        vec![unit; lab.graphs + 1],
+        launches,
+    );
+
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R34", "finished graphs keep their mapping", unit, used);
+    for (exec, _) in graphs {
+        exec.destroy()?;
+    }
+    notebook.trim_to_nothing("R42", "trim gives everything back")
+}

@@ -1,0 +1,86 @@
+//! What a graph allocates and does not free stays, whatever else happens.
+
+use super::graphs::alloc_only;
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{LiveAllocation, Result, Stream};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "unfreed-allocations",
+    title: "Unfreed allocations and trim",
+    shows: "An allocation without a free node outlives its launch, so its memory cannot be \
+            shared or trimmed. Once freed it stays reserved until a trim, even while the \
+            graph execs are alive.",
+    run,
+};
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    let all = lab.graphs as u64 * unit;
+    let memory = lab.device.graph_memory();
+    notebook.baseline()?;
+
+    let graphs = notebook
+        .step(
+            format!("instantiate {} graphs", lab.graphs),
+            Action::Instantiate,
+        )
+        .done(|| {
+            (0..lab.graphs)
+                .map(|_| alloc_only(lab))
+                .collect::<Result<Vec<_>>>()
+        })?;
+
+    // One stream, so nothing overlaps: only the live allocations keep the graphs
+    // from sharing.
+    let stream = Stream::new(lab.runtime)?;
+    let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.graphs);
+    for (index, (exec, address)) in graphs.iter().enumerate() {
+        let launched = notebook
+            .step(format!("launch graph {index}"), Action::Launch)
+            .graph(index)
+            .stream(0)
+            .address(*address)
+            .done(|| exec.launch(&stream))?;
+        live.extend(launched.live);
+    }
+    let grown: Vec<_> = (1..=lab.graphs as u64)
+        .map(|launches| launches * unit)
+        .collect();
+    let measured = notebook.used_after(Action::Launch);
+    notebook.check_series("R14 R36", "each launch adds one unit", grown, measured);
+    notebook.check_count(
+        "R14",
+        "one allocation outlives each launch",
+        lab.graphs,
+        live.len(),
+    );
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+
+    notebook
+        .step("trim with live allocations", Action::Trim)
+        .done(|| memory.trim())?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R42", "trim takes nothing from live allocations", all, used);
+
+    let count = live.len();
+    notebook
+        .step(format!("free {count} allocations"), Action::Free)
+        .done(|| live.into_iter().try_for_each(LiveAllocation::free))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes(
+        "R9 R41",
+        "freeing gives nothing back to the system",
+        all,
+        used,
+    );
+
+    notebook.trim_to_nothing(
+        "R43",
+        "trim now gives everything back, with the execs alive",
+    )?;
+    graphs.into_iter().try_for_each(|(exec, _)| exec.destroy())
+}

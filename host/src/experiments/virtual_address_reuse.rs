@@ -1,0 +1,64 @@
+//! Within one graph, an allocation may get the address of an earlier one.
+
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{Result, Stream};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "virtual-address-reuse",
+    title: "Virtual address reuse in one graph",
+    shows: "An allocation that is ordered after the free of an earlier one gets its address, \
+            and so needs no memory of its own.",
+    run,
+};
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    notebook.baseline()?;
+
+    // The edge from A's free to B's alloc is what allows the reuse: without it the
+    // two could be alive at once.
+    let graph = lab.graph()?;
+    let a = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let free_a = graph.add_free(&[a.node], a.address)?;
+    let b = graph.add_alloc(&[free_a], lab.allocation_bytes)?;
+    graph.add_free(&[b.node], b.address)?;
+    let exec = notebook
+        .step(
+            "instantiate: alloc A, free A, alloc B, free B",
+            Action::Instantiate,
+        )
+        .graph(0)
+        .address(a.address)
+        .done(|| graph.instantiate())?;
+    notebook.check_address("R3", "B gets A's address", a.address, b.address);
+
+    let stream = Stream::new(lab.runtime)?;
+    let launched = notebook
+        .step("launch", Action::Launch)
+        .graph(0)
+        .stream(0)
+        .address(a.address)
+        .done(|| exec.launch(&stream))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R48", "one unit is used for two allocations", unit, used);
+    notebook.check_at_least(
+        "M1",
+        "a unit holds an allocation",
+        lab.allocation_bytes,
+        unit,
+    );
+    notebook.check_count(
+        "R13",
+        "the graph leaves nothing allocated",
+        0,
+        launched.live.len(),
+    );
+
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+    exec.destroy()?;
+    notebook.trim_to_nothing("R42", "trim gives everything back")
+}

@@ -1,0 +1,356 @@
+//! DOT's tokens, read from a stream so that a file of any size takes no more
+//! memory than its longest token.
+
+use std::fmt;
+use std::io::Read;
+
+use super::DotError;
+
+/// How much is read at once.
+const CHUNK: usize = 1 << 16;
+
+/// The longest token: the label of a kernel node with a very long name is a few
+/// KiB. It bounds what an unclosed quote can take.
+const LONGEST_TOKEN: usize = 1 << 20;
+
+/// A place in the file, both counted from 1, columns in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// The kinds of tokens. The text of a name or a string is the lexer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A name, a number or a keyword.
+    Word,
+    /// A string in quotes, without them; `\"` is made a quote, all other
+    /// backslashes are as in the file.
+    Quoted,
+    /// An HTML string, without the outer angle brackets.
+    Html,
+    /// One of `{ } [ ] ; , = : +`.
+    Punctuation(u8),
+    /// `->` or `--`.
+    Edge,
+    /// The end of the file.
+    End,
+}
+
+pub(super) struct Lexer<R> {
+    input: R,
+    chunk: Vec<u8>,
+    next: usize,
+    /// The line of the next byte, and how many bytes of it are behind.
+    here: Position,
+    /// Where the last token began.
+    pub(super) token_at: Position,
+    /// The text of the last word or string.
+    pub(super) text: Vec<u8>,
+}
+
+impl<R: Read> Lexer<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            chunk: Vec::new(),
+            next: 0,
+            here: Position { line: 1, column: 1 },
+            token_at: Position::default(),
+            text: Vec::new(),
+        }
+    }
+
+    pub(super) fn next_token(&mut self) -> Result<Token, DotError> {
+        self.skip_space()?;
+        self.token_at = self.here;
+        self.text.clear();
+        let Some(byte) = self.peek()? else {
+            return Ok(Token::End);
+        };
+        match byte {
+            b'"' => self.quoted(),
+            b'<' => self.html(),
+            b'{' | b'}' | b'[' | b']' | b';' | b',' | b'=' | b':' | b'+' => {
+                self.bump();
+                Ok(Token::Punctuation(byte))
+            }
+            b'-' => self.edge_or_number(),
+            _ if is_word(byte) || byte == b'.' => self.word(),
+            _ => Err(self.unexpected(byte)),
+        }
+    }
+
+    /// The text of the last token, what is not UTF-8 replaced.
+    pub(super) fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.text)
+    }
+
+    fn edge_or_number(&mut self) -> Result<Token, DotError> {
+        self.bump();
+        match self.peek()? {
+            Some(b'>' | b'-') => {
+                self.bump();
+                Ok(Token::Edge)
+            }
+            Some(byte) if byte.is_ascii_digit() || byte == b'.' => {
+                self.text.push(b'-');
+                self.word()
+            }
+            _ => Err(DotError::at(self.token_at, "a `-` that begins neither `->` nor a number")),
+        }
+    }
+
+    fn word(&mut self) -> Result<Token, DotError> {
+        while let Some(byte) = self.peek()? {
+            if !(is_word(byte) || byte == b'.') {
+                break;
+            }
+            self.push(byte)?;
+        }
+        Ok(Token::Word)
+    }
+
+    fn quoted(&mut self) -> Result<Token, DotError> {
+        self.bump();
+        loop {
+            self.take_plain()?;
+            match self.peek()? {
+                None => return Err(DotError::at(self.token_at, "the file ends in a string: no closing quote")),
+                Some(b'"') => {
+                    self.bump();
+                    return Ok(Token::Quoted);
+                }
+                Some(b'\\') => {
+                    self.bump();
+                    match self.peek()? {
+                        Some(b'"') => self.push(b'"')?,
+                        // A line continued: neither is part of the string.
+                        Some(b'\n') => self.bump(),
+                        Some(byte) => {
+                            self.text.push(b'\\');
+                            self.push(byte)?;
+                        }
+                        None => {}
+                    }
+                }
+                Some(byte) => self.push(byte)?,
+            }
+        }
+    }
+
+    /// What of a string needs no second look, many bytes at once.
+    fn take_plain(&mut self) -> Result<(), DotError> {
+        loop {
+            let rest = self.chunk.get(self.next..).unwrap_or(&[]);
+            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | b'\n'));
+            let count = plain.unwrap_or(rest.len());
+            self.text.extend_from_slice(rest.get(..count).unwrap_or(&[]));
+            self.next += count;
+            self.here.column += count as u64;
+            self.check_length()?;
+            if plain.is_some() || self.peek()?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn html(&mut self) -> Result<Token, DotError> {
+        self.bump();
+        let mut depth = 1_u64;
+        while let Some(byte) = self.peek()? {
+            match byte {
+                b'<' => depth += 1,
+                b'>' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                self.bump();
+                return Ok(Token::Html);
+            }
+            self.push(byte)?;
+        }
+        Err(DotError::at(self.token_at, "the file ends in an HTML string: no closing `>`"))
+    }
+
+    fn skip_space(&mut self) -> Result<(), DotError> {
+        // A byte order mark, where a file begins with one.
+        if self.here == (Position { line: 1, column: 1 }) {
+            self.peek()?;
+            if self.chunk.get(self.next..).is_some_and(|rest| rest.starts_with(b"\xEF\xBB\xBF")) {
+                self.next += 3;
+            }
+        }
+        while let Some(byte) = self.peek()? {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' | b'\x0C' => self.bump(),
+                b'#' if self.here.column == 1 => self.skip_line()?,
+                b'/' => self.comment()?,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self) -> Result<(), DotError> {
+        let start = self.here;
+        self.bump();
+        match self.peek()? {
+            Some(b'/') => self.skip_line(),
+            Some(b'*') => {
+                self.bump();
+                let mut star = false;
+                while let Some(byte) = self.peek()? {
+                    self.bump();
+                    if star && byte == b'/' {
+                        return Ok(());
+                    }
+                    star = byte == b'*';
+                }
+                Err(DotError::at(start, "the file ends in a comment: no closing `*/`"))
+            }
+            _ => Err(DotError::at(start, "a `/` that begins no comment")),
+        }
+    }
+
+    fn skip_line(&mut self) -> Result<(), DotError> {
+        while let Some(byte) = self.peek()? {
+            if byte == b'\n' {
+                break;
+            }
+            self.bump();
+        }
+        Ok(())
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>, DotError> {
+        if let Some(&byte) = self.chunk.get(self.next) {
+            return Ok(Some(byte));
+        }
+        self.chunk.resize(CHUNK, 0);
+        self.next = 0;
+        let count = loop {
+            match self.input.read(&mut self.chunk) {
+                Ok(count) => break count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.chunk.clear();
+                    return Err(DotError::at(self.here, format!("cannot read on: {error}")));
+                }
+            }
+        };
+        self.chunk.truncate(count);
+        Ok(self.chunk.first().copied())
+    }
+
+    /// Steps over the byte that [`peek`](Self::peek) gave.
+    fn bump(&mut self) {
+        if self.chunk.get(self.next) == Some(&b'\n') {
+            self.here.line += 1;
+            self.here.column = 1;
+        } else {
+            self.here.column += 1;
+        }
+        self.next += 1;
+    }
+
+    fn push(&mut self, byte: u8) -> Result<(), DotError> {
+        self.text.push(byte);
+        self.bump();
+        self.check_length()
+    }
+
+    fn check_length(&self) -> Result<(), DotError> {
+        if self.text.len() > LONGEST_TOKEN {
+            let what = format!("a name or string of more than {LONGEST_TOKEN} bytes; is a quote not closed?");
+            return Err(DotError::at(self.token_at, what));
+        }
+        Ok(())
+    }
+
+    fn unexpected(&self, byte: u8) -> DotError {
+        let shown = match byte {
+            b'!'..=b'~' => format!("`{}`", char::from(byte)),
+            _ => format!("the byte 0x{byte:02x}"),
+        };
+        DotError::at(self.here, format!("{shown} where DOT has no such character"))
+    }
+}
+
+/// Letters, digits and underscores, and all that is not ASCII.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<(Token, String)> {
+        let mut lexer = Lexer::new(text.as_bytes());
+        let mut all = Vec::new();
+        loop {
+            let token = lexer.next_token().expect("well-formed");
+            if token == Token::End {
+                return all;
+            }
+            all.push((token, lexer.text().into_owned()));
+        }
+    }
+
+    fn fails(text: &str) -> String {
+        let mut lexer = Lexer::new(text.as_bytes());
+        loop {
+            match lexer.next_token() {
+                Ok(Token::End) => return String::new(),
+                Ok(_) => {}
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+
+    #[test]
+    fn names_strings_numbers_and_comments() {
+        let text = "\u{feff}# made by hand\na_1 // one\n\"b \\\"c\\\" \\<\" /* * / */ -1.5 -> <i <b>x</b>>;";
+        let expected = [
+            (Token::Word, "a_1"),
+            (Token::Quoted, "b \"c\" \\<"),
+            (Token::Word, "-1.5"),
+            (Token::Edge, ""),
+            (Token::Html, "i <b>x</b>"),
+            (Token::Punctuation(b';'), ""),
+        ];
+        let expected = expected.map(|(token, text)| (token, text.to_owned()));
+        assert_eq!(tokens(text), expected);
+    }
+
+    #[test]
+    fn a_line_continued_in_a_string_is_joined() {
+        assert_eq!(tokens("\"a\\\nb\""), [(Token::Quoted, "ab".to_owned())]);
+        assert_eq!(tokens("\"a\nb\\n\""), [(Token::Quoted, "a\nb\\n".to_owned())]);
+    }
+
+    #[test]
+    fn a_string_longer_than_a_chunk_is_whole() {
+        let long = "x".repeat(3 * CHUNK + 1);
+        assert_eq!(tokens(&format!("\"{long}\"")), [(Token::Quoted, long)]);
+    }
+
+    #[test]
+    fn what_is_not_closed_is_said_where_it_began() {
+        assert!(fails("a\n  \"b").starts_with("2:3: the file ends in a string"));
+        assert!(fails("/* x").starts_with("1:1: the file ends in a comment"));
+        assert!(fails("<<b>").starts_with("1:1: the file ends in an HTML string"));
+        assert!(fails("a\r\n\x01").starts_with("2:1: the byte 0x01"));
+        assert!(fails(&format!("\"{}\"", "x".repeat(LONGEST_TOKEN + 1))).contains("is a quote not closed"));
+    }
+}

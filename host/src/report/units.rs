@@ -1,0 +1,97 @@
+//! Numbers as people read them.
+
+use bytesize::ByteSize;
+
+use crate::results::Quantity;
+
+/// `64 MiB`, `1.5 GiB`, `0 B`.
+pub(super) fn bytes(bytes: u64) -> String {
+    ByteSize::b(bytes)
+        .display()
+        .iec()
+        .to_string()
+        .replace(".0 ", " ")
+}
+
+/// `1.980 GHz` from kHz.
+pub(super) fn clock_rate(khz: i32) -> String {
+    format!("{:.3} GHz", f64::from(khz) / 1e6)
+}
+
+/// `3 us`, `0.09 ms`, `12 ms`, `1.2 s`.
+pub(super) fn time(ms: f64) -> String {
+    match ms {
+        ms if ms >= 1000.0 => format!("{:.1} s", ms / 1000.0),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms if ms >= 1.0 => format!("{ms:.1} ms"),
+        ms if ms >= 0.01 => format!("{ms:.2} ms"),
+        ms => format!("{:.0} us", ms * 1000.0),
+    }
+}
+
+/// A checked value, short enough for a column.
+pub(super) fn quantity(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Bytes(value) => bytes(*value),
+        Quantity::BytesAtLeast(value) => format!(">= {}", bytes(*value)),
+        Quantity::BytesEach(values) => series(values),
+        Quantity::Count(value) => value.to_string(),
+        Quantity::Address(value) => format!("{value:#x}"),
+    }
+}
+
+/// `64 MiB .. 512 MiB` where they grow evenly; else each, with how often it
+/// comes in a row: `64 MiB, 8 x 128 MiB`.
+fn series(values: &[u64]) -> String {
+    let (Some(first), Some(last)) = (values.first(), values.last()) else {
+        return "none".to_owned();
+    };
+    let mut steps = values.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+    let step = steps.next().flatten().filter(|&step| step > 0);
+    if step.is_some() && values.len() > 2 && steps.all(|other| other == step) {
+        return format!("{} .. {}", bytes(*first), bytes(*last));
+    }
+    let runs = values.chunk_by(|a, b| a == b).map(|run| match run {
+        [] => String::new(),
+        [value] => bytes(*value),
+        [value, ..] => format!("{} x {}", run.len(), bytes(*value)),
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn sizes_are_exact_where_they_are_round() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(64 * MIB), "64 MiB");
+        assert_eq!(bytes(1536 * MIB), "1.5 GiB");
+    }
+
+    #[test]
+    fn a_series_is_shortened_only_where_nothing_is_lost() {
+        assert_eq!(series(&[64 * MIB; 9]), "9 x 64 MiB");
+        assert_eq!(
+            series(&[64 * MIB, 128 * MIB, 192 * MIB]),
+            "64 MiB .. 192 MiB"
+        );
+        assert_eq!(
+            series(&[64 * MIB, 128 * MIB, 128 * MIB]),
+            "64 MiB, 2 x 128 MiB"
+        );
+        assert_eq!(series(&[128 * MIB, 64 * MIB]), "128 MiB, 64 MiB");
+        assert_eq!(series(&[]), "none");
+    }
+
+    #[test]
+    fn times_have_the_digits_that_matter() {
+        assert_eq!(time(0.003), "3 us");
+        assert_eq!(time(0.094), "0.09 ms");
+        assert_eq!(time(2.04), "2.0 ms");
+        assert_eq!(time(1500.0), "1.5 s");
+    }
+}

@@ -1,0 +1,108 @@
+//! The model against runs recorded on a GPU: the same footprints, step by step.
+
+mod support;
+
+use graph_memory_footprint::results::{BackendKind, ExperimentResult, RunResult, Verdict};
+use support::{experiment, on_the_model};
+
+fn recordings() -> Vec<(String, RunResult)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings");
+    let mut found: Vec<_> = std::fs::read_dir(folder)
+        .expect("the recordings")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("readable");
+            let result = serde_json::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (path.display().to_string(), result)
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(!found.is_empty(), "there are recordings");
+    found
+}
+
+/// Each step with what it did to the four attributes.
+fn footprints(experiment: &ExperimentResult) -> Vec<(String, [u64; 4])> {
+    let steps = experiment.steps.iter();
+    steps
+        .map(|step| {
+            let m = &step.memory;
+            let attributes = [
+                m.used_bytes,
+                m.used_high_bytes,
+                m.reserved_bytes,
+                m.reserved_high_bytes,
+            ];
+            (step.label.clone(), attributes)
+        })
+        .collect()
+}
+
+#[test]
+fn recordings_are_of_a_gpu_and_name_what_made_them() {
+    for (path, recorded) in recordings() {
+        assert_eq!(recorded.backend.kind, BackendKind::Cuda, "{path}");
+        assert!(recorded.backend.runtime_version.is_some(), "{path}");
+        assert!(recorded.backend.driver_version.is_some(), "{path}");
+        assert!(!recorded.device.name.is_empty(), "{path}");
+        assert_eq!(recorded.verdict, Verdict::Pass, "{path}");
+    }
+}
+
+#[test]
+fn the_model_reproduces_every_recorded_footprint() {
+    for (path, recorded) in recordings() {
+        let bytes = recorded.settings.allocation_bytes.to_string();
+        let graphs = recorded.settings.graphs.to_string();
+        let (modelled, _) = on_the_model()
+            .args(&["--bytes", &bytes, "--graphs", &graphs])
+            .result();
+        assert_eq!(modelled.unit_bytes, recorded.unit_bytes, "{path}");
+        for measured in &recorded.experiments {
+            let model = experiment(&modelled, &measured.name);
+            assert_eq!(
+                footprints(model),
+                footprints(measured),
+                "{path}: {}",
+                measured.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_model_gives_the_recorded_addresses_relative_to_the_first() {
+    let relative = |experiment: &ExperimentResult| {
+        let addresses: Vec<u64> = experiment
+            .steps
+            .iter()
+            .filter_map(|step| step.address)
+            .collect();
+        let first = addresses.first().copied().unwrap_or(0);
+        addresses
+            .iter()
+            .map(|&address| address.wrapping_sub(first))
+            .collect::<Vec<_>>()
+    };
+    for (path, recorded) in recordings() {
+        let bytes = recorded.settings.allocation_bytes.to_string();
+        let graphs = recorded.settings.graphs.to_string();
+        let (modelled, _) = on_the_model()
+            .args(&["--bytes", &bytes, "--graphs", &graphs])
+            .result();
+        for measured in &recorded.experiments {
+            let model = experiment(&modelled, &measured.name);
+            assert_eq!(
+                relative(model),
+                relative(measured),
+                "{path}: {}",
+                measured.name
+            );
+        }
+    }
+}
