@@ -20,7 +20,11 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     pub with: With,
     /// Everything else goes to graph-memory-footprint; `-- --help` lists its options.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTION"
+    )]
     pub options: Vec<OsString>,
 }
 
@@ -41,12 +45,17 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
 
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(root).args(["run", "--release", "--package", PACKAGE]);
+    command
+        .current_dir(root)
+        .args(["run", "--release", "--package", PACKAGE]);
     // A first build takes a while and should be seen to; later ones say nothing.
     if program(root).exists() {
         command.arg("--quiet");
     }
-    command.args(["--", "--ptx"]).arg(&built.path).args(&args.options);
+    command
+        .args(["--", "--ptx"])
+        .arg(&built.path)
+        .args(&args.options);
     let status = command.status().context("cannot start cargo")?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
@@ -54,5 +63,8 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
 
 fn program(root: &Path) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("release").join(PACKAGE).with_extension(env::consts::EXE_EXTENSION)
+    target
+        .join("release")
+        .join(PACKAGE)
+        .with_extension(env::consts::EXE_EXTENSION)
 }
