@@ -54,12 +54,13 @@
 //! # Not known
 //!
 //! The dumps hold one graph at a time, so they do not show how graphs whose
-//! nodes are added in turn share the process's address space. Here each graph
-//! has a space of its own that grows from its base without a bound; whoever
-//! hands out the bases keeps them apart (R5).
+//! nodes are added in turn share the process's address space. Here a graph grows
+//! in place while nobody else has the addresses behind it, and otherwise goes on
+//! in the lowest gap ([`Ground`]; R5).
 
 mod blocks;
 mod free_ranges;
+mod ground;
 mod order;
 
 use std::collections::BTreeMap;
@@ -68,6 +69,7 @@ use std::ops::Range;
 
 pub use blocks::BlockSet;
 use free_ranges::FreeRanges;
+pub use ground::Ground;
 pub use order::{Order, UnknownNode};
 
 const MIB: u64 = 1 << 20;
@@ -176,10 +178,11 @@ impl std::error::Error for AddressError {}
 pub struct AddressSpace {
     granularity: Granularity,
     base: u64,
-    /// Where new space begins: everything below was handed out at least once.
+    /// Where new space begins, in the last stretch that is set aside.
     next: u64,
-    /// End of what is set aside; never below `next`.
-    set_aside: u64,
+    /// What is set aside. One stretch, unless another graph had the addresses
+    /// that this one would have grown into.
+    set_aside: Vec<Range<u64>>,
     free: FreeRanges,
     allocations: Vec<Allocation>,
     /// Address of each allocation not freed in the graph, with its index.
@@ -194,7 +197,7 @@ impl AddressSpace {
             granularity,
             base,
             next: base,
-            set_aside: base,
+            set_aside: Vec::new(),
             free: FreeRanges::default(),
             allocations: Vec::new(),
             unfreed: BTreeMap::new(),
@@ -215,6 +218,24 @@ impl AddressSpace {
         node: usize,
         bytes: u64,
     ) -> Result<u64, AddressError> {
+        let base = self.base;
+        self.add_alloc_on(order, node, bytes, |end, _| Some(end.unwrap_or(base)))
+    }
+
+    /// The same where several graphs share the addresses. `take` sets so many
+    /// bytes aside, at the given end of what this graph has already if it can,
+    /// and returns where ([`Ground::take`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`add_alloc`](Self::add_alloc).
+    pub fn add_alloc_on(
+        &mut self,
+        order: &Order,
+        node: usize,
+        bytes: u64,
+        take: impl FnOnce(Option<u64>, u64) -> Option<u64>,
+    ) -> Result<u64, AddressError> {
         known(order, node)?;
         if bytes == 0 {
             return Err(AddressError::ZeroBytes);
@@ -225,7 +246,7 @@ impl AddressSpace {
             .ok_or(exhausted)?;
         let address = match self.free.take(order, node, rounded) {
             Some(address) => address,
-            None => self.new_space(rounded).ok_or(exhausted)?,
+            None => self.new_space(rounded, take).ok_or(exhausted)?,
         };
         self.unfreed.insert(address, self.allocations.len());
         self.allocations.push(Allocation {
@@ -297,12 +318,13 @@ impl AddressSpace {
     /// space set aside. A multiple of the block and never below
     /// [`used_bytes`](Self::used_bytes).
     pub fn reserved_bytes(&self) -> u64 {
-        self.set_aside - self.base
+        self.set_aside.iter().map(|s| s.end - s.start).sum()
     }
 
-    /// The first address.
-    pub fn base(&self) -> u64 {
-        self.base
+    /// The stretches of addresses that are set aside, in the order in which they
+    /// were.
+    pub fn set_aside(&self) -> &[Range<u64>] {
+        &self.set_aside
     }
 
     /// The sizes that the space goes by.
@@ -310,14 +332,26 @@ impl AddressSpace {
         self.granularity
     }
 
-    fn new_space(&mut self, bytes: u64) -> Option<u64> {
-        let address = self.next;
-        let end = address.checked_add(bytes)?;
-        if end > self.set_aside {
+    fn new_space(
+        &mut self,
+        bytes: u64,
+        take: impl FnOnce(Option<u64>, u64) -> Option<u64>,
+    ) -> Option<u64> {
+        let end = self.set_aside.last().map(|stretch| stretch.end);
+        if end.is_none_or(|end| end - self.next < bytes) {
             let growth = bytes.checked_next_multiple_of(self.granularity.block_bytes)?;
-            self.set_aside = self.set_aside.checked_add(growth)?;
+            let start = take(end, growth)?;
+            let grown_to = start.checked_add(growth)?;
+            match self.set_aside.last_mut() {
+                Some(last) if last.end == start => last.end = grown_to,
+                _ => {
+                    self.next = start;
+                    self.set_aside.push(start..grown_to);
+                }
+            }
         }
-        self.next = end;
+        let address = self.next;
+        self.next = address.checked_add(bytes)?;
         Some(address)
     }
 

@@ -33,7 +33,7 @@ pub struct DeviceMemory {
     pub device: usize,
     /// Its addresses.
     pub space: AddressSpace,
-    /// What is behind them, by block, in ascending order.
+    /// What is behind them, block by block in the order of what is set aside.
     pub mapping: Vec<Mapped>,
 }
 
@@ -77,23 +77,33 @@ impl DeviceMemory {
     /// Takes in what the graph has set aside by now: an exec maps what its graph
     /// had when it was instantiated.
     pub fn extend_mapping(&mut self, block_bytes: u64) {
-        let first = self.space.base() / block_bytes;
-        let count = self.space.reserved_bytes() / block_bytes;
-        let known = self.mapping.len() as u64;
-        self.mapping
-            .extend((known..count).map(|number| Mapped::nothing(first + number)));
+        let mut known = 0;
+        for stretch in self.space.set_aside() {
+            for block in stretch.start / block_bytes..stretch.end / block_bytes {
+                if known >= self.mapping.len() {
+                    self.mapping.push(Mapped::nothing(block));
+                }
+                known += 1;
+            }
+        }
         let touched = self.space.mapped_blocks();
         for mapped in &mut self.mapping {
             mapped.touched = touched.contains(mapped.block);
         }
     }
 
-    /// The mapping of a range of blocks.
-    pub fn mapped_in(&self, blocks: Range<u64>) -> impl Iterator<Item = &Mapped> {
-        let from = self.mapping.partition_point(|m| m.block < blocks.start);
-        self.mapping
-            .iter()
-            .skip(from)
-            .take_while(move |m| m.block < blocks.end)
+    /// The mapping of the blocks of one allocation, which lies in one stretch.
+    pub fn mapped_in(&self, blocks: Range<u64>, block_bytes: u64) -> &[Mapped] {
+        let mut before = 0;
+        for stretch in self.space.set_aside() {
+            let of_stretch = stretch.start / block_bytes..stretch.end / block_bytes;
+            if of_stretch.contains(&blocks.start) {
+                let from = before + (blocks.start - of_stretch.start) as usize;
+                let to = from + (blocks.end - blocks.start) as usize;
+                return self.mapping.get(from..to).unwrap_or_default();
+            }
+            before += (of_stretch.end - of_stretch.start) as usize;
+        }
+        &[]
     }
 }

@@ -348,14 +348,9 @@ impl Runtime {
         let at = match memory.devices.iter().position(|m| m.device == device) {
             Some(at) => at,
             None => {
-                let base = self
-                    .devices
-                    .get_mut(device)
-                    .ok_or(cudaError_t::INVALID_VALUE)?
-                    .take_window();
                 memory.devices.push(DeviceMemory {
                     device,
-                    space: AddressSpace::new(base, granularity),
+                    space: AddressSpace::new(0, granularity),
                     mapping: Vec::new(),
                 });
                 memory.devices.len() - 1
@@ -367,7 +362,9 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_VALUE)?;
         let address = on_device
             .space
-            .add_alloc(&graph.order, number, bytes)
+            .add_alloc_on(&graph.order, number, bytes, |end, bytes| {
+                self.devices.get_mut(device)?.ground.take(end, bytes)
+            })
             .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         let index =
             u32::try_from(memory.allocations.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;

@@ -223,7 +223,7 @@ impl Runtime {
                 graph.devices.iter().find(|m| m.device == on),
                 self.devices.get_mut(on),
             ) {
-                for mapped in on_device.mapped_in(blocks) {
+                for mapped in on_device.mapped_in(blocks, block_bytes) {
                     device.pool.hold(mapped.physical, memory);
                 }
             }

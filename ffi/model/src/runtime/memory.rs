@@ -167,7 +167,7 @@ impl Runtime {
         if let Some(on_device) = memory.devices.iter().find(|m| m.device == device)
             && let Some(device) = self.devices.get_mut(device)
         {
-            for mapped in on_device.mapped_in(blocks) {
+            for mapped in on_device.mapped_in(blocks, block_bytes) {
                 device.pool.release(mapped.physical, order);
             }
         }
@@ -193,7 +193,7 @@ impl Runtime {
         }
         for on_device in &memory.devices {
             if let Some(device) = self.devices.get_mut(on_device.device) {
-                device.windows.remove(&on_device.space.base());
+                device.ground.give_back(on_device.space.set_aside());
             }
         }
     }

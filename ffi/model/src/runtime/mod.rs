@@ -18,6 +18,7 @@ use cudart_ffi::cudaError_t;
 pub use device::Properties;
 pub use graphs::{AllocRequest, KernelRequest};
 
+use crate::address::Ground;
 use crate::clock::{Clock, ClockKind, Nanos};
 use crate::exec::{AllocationRef, Exec};
 use crate::graph::{Graph, NodePlace};
@@ -70,10 +71,8 @@ impl LiveObjects {
 struct Device {
     pool: Pool,
     heap: Heap,
-    /// The bases of the address windows that graphs have.
-    windows: std::collections::BTreeSet<u64>,
-    first_window: u64,
-    window_bytes: u64,
+    /// The addresses that graphs share.
+    ground: Ground,
     /// When all work handed to it so far is over.
     end: Nanos,
     /// The same for its blocking streams, which the default stream waits for.
@@ -105,10 +104,7 @@ impl Runtime {
     pub fn new(profile: Profile, clock: ClockKind) -> Self {
         let mut streams = Slab::default();
         let mut devices = Vec::new();
-        let window_bytes = profile
-            .total_bytes()
-            .next_multiple_of(profile.block_bytes())
-            .max(profile.block_bytes());
+        let block_bytes = profile.block_bytes();
         for device in 0..usize::try_from(profile.devices).unwrap_or(0) {
             let stream = Stream {
                 device,
@@ -122,10 +118,11 @@ impl Runtime {
             devices.push(Device {
                 pool: Pool::default(),
                 heap: Heap::new((1 << 46) + 0x1000_0000_0000 + device as u64 * (part >> 7)),
-                windows: std::collections::BTreeSet::new(),
-                first_window: profile.memory.first_graph_address
-                    + (device as u64 * (part >> 6)).next_multiple_of(profile.block_bytes()),
-                window_bytes,
+                ground: Ground::new(
+                    profile.memory.first_graph_address
+                        + (device as u64 * (part >> 6)).next_multiple_of(block_bytes),
+                    block_bytes,
+                ),
                 end: 0,
                 blocking_end: 0,
                 default_stream,
@@ -222,18 +219,5 @@ impl Device {
             .saturating_sub(profile.start_bytes())
             .saturating_sub(self.heap.physical_bytes())
             .saturating_sub(self.pool.reserved().saturating_mul(profile.block_bytes()))
-    }
-
-    /// A window of addresses for one more graph: the lowest that is free (R5, M2).
-    fn take_window(&mut self) -> u64 {
-        let mut base = self.first_window;
-        for taken in &self.windows {
-            if *taken > base {
-                break;
-            }
-            base = taken + self.window_bytes;
-        }
-        self.windows.insert(base);
-        base
     }
 }

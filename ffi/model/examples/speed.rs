@@ -1,0 +1,115 @@
+//! What the model costs a program, as figures: run with `--release`.
+//!
+//! Launches, graphs of the usual kind (allocate, spin, free) in bulk, random
+//! calls. The host process's memory is read from `/proc` where there is one.
+
+use std::ffi::c_void;
+use std::time::Instant;
+
+use cudart_ffi::{Cudart, types::*};
+use cudart_model::{ClockKind, Config, Isolated};
+
+const GRAPHS: usize = 100_000;
+const LAUNCHES: usize = 1_000_000;
+
+fn main() {
+    let _model = Isolated::new(Config {
+        clock: ClockKind::Virtual,
+        ..Config::default()
+    });
+    // SAFETY: the model has the table's prototypes and lives as long as the process.
+    let cudart = match unsafe { Cudart::from_symbols(cudart_model::symbol) } {
+        Ok(cudart) => cudart,
+        Err(missing) => {
+            eprintln!("the model lacks {missing:?}");
+            std::process::exit(1);
+        }
+    };
+    let start_kib = resident_kib();
+    let begin = Instant::now();
+    let mut execs = Vec::with_capacity(GRAPHS);
+    let mut graphs = Vec::with_capacity(GRAPHS);
+    for _ in 0..GRAPHS {
+        let (graph, exec) = usual(&cudart, 64 << 20);
+        graphs.push(graph);
+        execs.push(exec);
+    }
+    report("create and instantiate a graph", begin, GRAPHS);
+    let begin = Instant::now();
+    for exec in &execs {
+        launch(&cudart, *exec);
+    }
+    report("first launch", begin, GRAPHS);
+    match (start_kib, resident_kib()) {
+        (Some(before), Some(after)) => println!(
+            "{:<32} {:>10.0} bytes each, {} MiB for {GRAPHS}",
+            "memory of a graph and its exec",
+            after.saturating_sub(before) as f64 * 1024.0 / GRAPHS as f64,
+            after.saturating_sub(before) / 1024
+        ),
+        _ => println!("memory: not known here, /proc/self/status has no VmRSS"),
+    }
+    let begin = Instant::now();
+    if let Some(&exec) = execs.first() {
+        for _ in 0..LAUNCHES {
+            launch(&cudart, exec);
+        }
+    }
+    report("launch again", begin, LAUNCHES);
+    let begin = Instant::now();
+    for (graph, exec) in graphs.iter().zip(&execs) {
+        // SAFETY: handles are looked up.
+        unsafe {
+            cudart.cudaGraphExecDestroy(*exec);
+            cudart.cudaGraphDestroy(*graph);
+        }
+    }
+    report("destroy a graph and its exec", begin, GRAPHS);
+}
+
+fn usual(cudart: &Cudart, bytes: usize) -> (cudaGraph_t, cudaGraphExec_t) {
+    let mut graph = cudaGraph_t::NULL;
+    let mut exec = cudaGraphExec_t::NULL;
+    let mut nodes = [cudaGraphNode_t::NULL; 3];
+    let [alloc, empty, free] = &mut nodes;
+    let mut params = cudaMemAllocNodeParams::zeroed();
+    params.pool_props.alloc_type = cudaMemAllocationType::PINNED;
+    params.pool_props.location.type_ = cudaMemLocationType::DEVICE;
+    params.bytesize = bytes;
+    let none = std::ptr::null();
+    // SAFETY: variables of this function; handles are looked up.
+    unsafe {
+        expect(cudart.cudaGraphCreate(&mut graph, 0));
+        expect(cudart.cudaGraphAddMemAllocNode(alloc, graph, none, 0, &mut params));
+        expect(cudart.cudaGraphAddEmptyNode(empty, graph, alloc, 1));
+        let address: *mut c_void = params.dptr;
+        expect(cudart.cudaGraphAddMemFreeNode(free, graph, empty, 1, address));
+        expect(cudart.cudaGraphInstantiateWithFlags(&mut exec, graph, 0));
+    }
+    (graph, exec)
+}
+
+fn launch(cudart: &Cudart, exec: cudaGraphExec_t) {
+    // SAFETY: handles are looked up.
+    expect(unsafe { cudart.cudaGraphLaunch(exec, cudaStream_t::NULL) });
+}
+
+fn expect(code: cudaError_t) {
+    if !code.is_success() {
+        eprintln!("a call returned {code:?}");
+        std::process::exit(1);
+    }
+}
+
+fn report(what: &str, begin: Instant, count: usize) {
+    let each = begin.elapsed().as_secs_f64() * 1e6 / count as f64;
+    println!("{what:<32} {each:>10.3} us each");
+}
+
+fn resident_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
