@@ -1,14 +1,17 @@
 //! What a run found: plain data, which the reports print and machines read.
 //!
 //! Every size is in bytes and every time in milliseconds, and the names say so.
-//! [`SCHEMA_VERSION`] grows with every change that a reader could trip over.
+//! [`SCHEMA_VERSION`] grows with every change that a reader could trip over, and
+//! `schema/result-v2.schema.json` describes the form: a field that is not in it
+//! fails the tests.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cuda::{DeviceInfo, Snapshot};
 
-/// The version of the JSON form of [`RunResult`].
-pub const SCHEMA_VERSION: u32 = 1;
+/// The version of the JSON form of [`RunResult`]. Version 1 had one device, and its
+/// fields at the top; [`crate::results_file`] still reads it.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Everything about one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,21 +20,56 @@ pub struct RunResult {
     pub schema_version: u32,
     /// The program.
     pub tool: Tool,
+    /// When the run began, as RFC 3339 in UTC; `None` in results of version 1.
+    pub started_at: Option<String>,
     /// Where the experiments ran.
     pub backend: Backend,
-    /// The device.
-    pub device: DeviceInfo,
     /// The kernel that holds graphs open.
     pub kernel: KernelInfo,
     /// How the run was set up.
     pub settings: Settings,
-    /// What one launch of one graph of [`Settings::allocation_bytes`] maps,
-    /// measured before the experiments.
-    pub unit_bytes: u64,
-    /// One result an experiment, in the order of the run.
-    pub experiments: Vec<ExperimentResult>,
+    /// One section a device, in the order of the run; usually there is one.
+    pub devices: Vec<DeviceResult>,
+    /// Whether the run was ended early from outside (Ctrl-C).
+    pub interrupted: bool,
+    /// Host time of the whole run, in milliseconds; `None` in results of version 1.
+    pub duration_ms: Option<f64>,
     /// The worst verdict of all.
     pub verdict: Verdict,
+}
+
+/// What was found on one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceResult {
+    /// The device's ordinal.
+    pub ordinal: i32,
+    /// The device; `None` if it did not even tell about itself.
+    pub device: Option<DeviceInfo>,
+    /// The call that loaded the kernel; `None` if it was not loaded.
+    pub kernel_route: Option<String>,
+    /// What one launch of one graph of [`Settings::allocation_bytes`] maps,
+    /// measured before the experiments; `None` if it came to nothing before that.
+    pub unit_bytes: Option<u64>,
+    /// One result an experiment, in the order of the run. Of a repeated run, those
+    /// of [`Repeat::kept_cycle`].
+    pub experiments: Vec<ExperimentResult>,
+    /// The memory over many cycles, where they were asked for.
+    pub repeat: Option<Repeat>,
+    /// Why there are no experiments, if there are none.
+    pub stopped: Option<Stopped>,
+    /// The worst verdict of this device.
+    pub verdict: Verdict,
+}
+
+/// Why a device came to nothing, in a run that went on with others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Whether the device cannot do this at all, rather than having failed.
+    pub waived: bool,
+    /// What happened.
+    pub what: String,
+    /// What to try.
+    pub remedy: String,
 }
 
 /// The program that made a result.
@@ -85,8 +123,9 @@ pub struct KernelInfo {
     pub ptx_target: String,
     /// The compiler that wrote it, if the PTX says.
     pub compiler: Option<String>,
-    /// The call that loaded it.
-    pub route: String,
+    /// What the PTX's header says of how it was made, key and value.
+    #[serde(default)]
+    pub provenance: Vec<(String, String)>,
 }
 
 /// How a run was set up.
@@ -98,6 +137,29 @@ pub struct Settings {
     pub allocation_bytes: u64,
     /// The hold that the user fixed, in milliseconds.
     pub fixed_hold_ms: Option<f64>,
+    /// How often the experiments were to run.
+    #[serde(default = "once")]
+    pub repeat: usize,
+    /// The model's machine, a built-in name or a file, where the user named one.
+    #[serde(default)]
+    pub model_profile: Option<String>,
+    /// The model's clock; `None` on a GPU.
+    #[serde(default)]
+    pub model_clock: Option<ModelClock>,
+}
+
+fn once() -> usize {
+    1
+}
+
+/// Where the model's time comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelClock {
+    /// The host's clock: host times and modelled times go together.
+    Real,
+    /// The modelled cost of each call: host times say nothing of it.
+    Virtual,
 }
 
 /// What one experiment found.
@@ -109,6 +171,12 @@ pub struct ExperimentResult {
     pub title: String,
     /// What it shows, in a sentence or two.
     pub shows: String,
+    /// What to take away from it.
+    #[serde(default)]
+    pub teaches: String,
+    /// The allocations that its graphs make, and their addresses.
+    #[serde(default)]
+    pub allocations: Vec<Allocation>,
     /// What was done, and the memory after each step.
     pub steps: Vec<Step>,
     /// What was claimed, and whether it held.
@@ -121,6 +189,19 @@ pub struct ExperimentResult {
     pub duration_ms: f64,
     /// The verdict.
     pub verdict: Verdict,
+}
+
+/// An allocation that a graph makes whenever it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// What the experiment calls it.
+    pub name: String,
+    /// The graph that makes it, counted from 0.
+    pub graph: usize,
+    /// Its virtual address, fixed when the alloc node was added (R1).
+    pub address: u64,
+    /// The bytes asked for.
+    pub bytes: u64,
 }
 
 /// One step, and the memory after it.
@@ -136,6 +217,9 @@ pub struct Step {
     pub stream: Option<usize>,
     /// The virtual address it is about.
     pub address: Option<u64>,
+    /// How long the graph's kernel was told to spin, in milliseconds.
+    #[serde(default)]
+    pub hold_ms: Option<f64>,
     /// Host time from the experiment's start to the end of the action, in milliseconds.
     pub at_ms: f64,
     /// Host time of the action alone, in milliseconds.
@@ -152,6 +236,8 @@ pub enum Action {
     Baseline,
     /// Graphs were built and instantiated.
     Instantiate,
+    /// A graph's memory was mapped ahead of its launch.
+    Upload,
     /// A graph was launched.
     Launch,
     /// The host waited.
@@ -162,6 +248,11 @@ pub enum Action {
     Destroy,
     /// The graph memory was trimmed.
     Trim,
+    /// Memory was allocated outside a graph.
+    Allocate,
+    /// A call was made that is to be refused; the memory after it tells whether it
+    /// left anything behind.
+    Refuse,
 }
 
 /// One claim, and whether it held.
@@ -182,19 +273,27 @@ pub struct Check {
 }
 
 /// A value with its unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Bytes.
     Bytes(u64),
     /// At least this many bytes.
     BytesAtLeast(u64),
+    /// At most this many bytes.
+    BytesAtMost(u64),
     /// Bytes at several steps, in order.
     BytesEach(Vec<u64>),
     /// How many.
     Count(usize),
     /// A virtual address.
     Address(u64),
+    /// The code that a call returned, 0 for success.
+    Code(i32),
+    /// Milliseconds.
+    Milliseconds(f64),
+    /// Less than this many milliseconds.
+    MillisecondsBelow(f64),
 }
 
 /// The evidence that all graphs of an experiment ran at the same time.
@@ -206,6 +305,10 @@ pub struct OverlapProof {
     pub hold_ms: f64,
     /// Attempts, each with twice the hold of the one before.
     pub attempts: u32,
+    /// Host time from the experiment's start to the moment after which the streams
+    /// were asked, in milliseconds.
+    #[serde(default)]
+    pub asked_at_ms: Option<f64>,
     /// Whether each stream still had work when the last footprint had been read.
     pub streams_busy: Vec<bool>,
 }
@@ -217,6 +320,82 @@ impl OverlapProof {
     pub fn holds(&self) -> bool {
         self.streams_busy.iter().all(|&busy| busy)
     }
+}
+
+/// The experiments run many times in one process: does anything grow?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The cycles asked for.
+    pub cycles_asked: usize,
+    /// The memory after each cycle that ended.
+    pub cycles: Vec<Cycle>,
+    /// The cycle, counted from 1, whose experiments are in the result: the first of
+    /// the worst verdict.
+    pub kept_cycle: usize,
+    /// How each kind of memory moved.
+    pub trends: Vec<Trend>,
+    /// The worst verdict of the trends.
+    pub verdict: Verdict,
+}
+
+/// The memory after one cycle of experiments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cycle {
+    /// Counted from 1.
+    pub cycle: usize,
+    /// Host time of the cycle, in milliseconds.
+    pub duration_ms: f64,
+    /// The worst verdict of the cycle's experiments.
+    pub verdict: Verdict,
+    /// Resident memory of this process; `None` where the system does not tell.
+    pub host_resident_bytes: Option<u64>,
+    /// The device's memory.
+    pub memory: Snapshot,
+}
+
+/// How one kind of memory moved from cycle to cycle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trend {
+    /// Which memory.
+    pub memory: MemoryKind,
+    /// The cycles that were looked at: those after the first few, which fill caches.
+    pub cycles: usize,
+    /// The slope, in bytes per cycle.
+    pub bytes_per_cycle: f64,
+    /// What could not be told from nothing, in bytes per cycle.
+    pub resolution_bytes_per_cycle: f64,
+    /// What follows.
+    pub growth: Growth,
+    /// Whether that is as it should be.
+    pub verdict: Verdict,
+    /// Why nothing follows, if nothing does.
+    pub reason: Option<String>,
+}
+
+/// The kinds of memory that a repeated run watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryKind {
+    /// Resident memory of this process.
+    HostResident,
+    /// The device's memory that is not free, of all processes.
+    DeviceInUse,
+    /// Used graph memory.
+    GraphUsed,
+    /// Reserved graph memory.
+    GraphReserved,
+}
+
+/// Whether memory grew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// No more than could be told from nothing.
+    Flat,
+    /// By more than that.
+    Grows,
+    /// Too few cycles to say.
+    Unknown,
 }
 
 /// A CUDA call that ended an experiment.
@@ -281,6 +460,7 @@ mod tests {
             launch_cost_ms: 0.1,
             hold_ms: 1.0,
             attempts: 1,
+            asked_at_ms: None,
             streams_busy: vec![true, true, true],
         };
         assert!(proof.holds());

@@ -1,6 +1,7 @@
 //! Numbers as people read them.
 
 use bytesize::ByteSize;
+use cudart_ffi::cudaError_t;
 
 use crate::results::Quantity;
 
@@ -34,9 +35,16 @@ pub(super) fn quantity(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Bytes(value) => bytes(*value),
         Quantity::BytesAtLeast(value) => format!(">= {}", bytes(*value)),
+        Quantity::BytesAtMost(value) => format!("<= {}", bytes(*value)),
         Quantity::BytesEach(values) => series(values),
         Quantity::Count(value) => value.to_string(),
         Quantity::Address(value) => format!("{value:#x}"),
+        Quantity::Code(value) => match cudaError_t(*value).known_name() {
+            Some(name) => format!("{value} {name}"),
+            None => value.to_string(),
+        },
+        Quantity::Milliseconds(value) => time(*value),
+        Quantity::MillisecondsBelow(value) => format!("< {}", time(*value)),
     }
 }
 
