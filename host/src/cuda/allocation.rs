@@ -1,24 +1,33 @@
 //! An allocation that outlived the launch that made it.
 
-use std::mem::ManuallyDrop;
-
 use super::error::Result;
 use super::graph::DeviceAddress;
+use super::ownership::Life;
 use super::runtime::Runtime;
 use super::stream::Stream;
 
-/// A graph allocation that no free node frees (R14). Its owner frees it; one that
-/// is merely dropped is freed too, but counted as lost and logged.
+/// A graph allocation that no free node of its graph frees (R14). Its owner frees
+/// it; one that is merely dropped is freed too, but counted as lost and logged.
+///
+/// A launch can free it first: an AutoFree relaunch of its exec, or a graph with a
+/// free node for it. Then it is no longer [alive](Self::is_alive), and neither
+/// freeing nor dropping it calls anything.
 #[derive(Debug)]
 #[must_use = "an unfreed allocation keeps its memory from every other graph"]
 pub struct LiveAllocation<'rt> {
     runtime: &'rt Runtime,
     address: DeviceAddress,
+    life: Life,
 }
 
 impl<'rt> LiveAllocation<'rt> {
+    /// The allocation that a launch just made at this address.
     pub(super) fn new(runtime: &'rt Runtime, address: DeviceAddress) -> Self {
-        Self { runtime, address }
+        Self {
+            runtime,
+            address,
+            life: runtime.ownership.begin(address),
+        }
     }
 
     /// Where it is.
@@ -27,40 +36,58 @@ impl<'rt> LiveAllocation<'rt> {
         self.address
     }
 
-    /// Frees it at once, for any stream (R9).
-    ///
-    /// # Errors
-    ///
-    /// 1 if its graph never ran or it is freed already (M6, M8).
-    #[doc(alias = "cudaFree")]
-    pub fn free(self) -> Result<()> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the address is one that an alloc node returned, and this value,
-        // which alone may free it, ends here.
-        let code = unsafe { this.runtime.api.cudaFree(this.address.as_ptr()) };
-        this.runtime.check("cudaFree", code)
+    /// Whether no launch has freed it.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.life.is_alive()
     }
 
-    /// Frees it in the order of the stream (R9).
+    /// Frees it at once, for any stream (R9). Does nothing if a launch freed it.
     ///
     /// # Errors
     ///
-    /// As [`LiveAllocation::free`].
+    /// Those of the call.
+    #[doc(alias = "cudaFree")]
+    pub fn free(self) -> Result<()> {
+        if !self.end() {
+            return Ok(());
+        }
+        // SAFETY: a launch made this allocation, and it was alive until `end`, which
+        // says so once.
+        let code = unsafe { self.runtime.api.cudaFree(self.address.as_ptr()) };
+        self.runtime.check("cudaFree", code)
+    }
+
+    /// Frees it in the order of the stream (R9). Does nothing if a launch freed it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the call.
     #[doc(alias = "cudaFreeAsync")]
     pub fn free_async(self, stream: &Stream<'rt>) -> Result<()> {
-        let this = ManuallyDrop::new(self);
+        if !self.end() {
+            return Ok(());
+        }
         // SAFETY: as in `free`; the stream is alive as long as its value.
         let code = unsafe {
-            this.runtime
+            self.runtime
                 .api
-                .cudaFreeAsync(this.address.as_ptr(), stream.raw)
+                .cudaFreeAsync(self.address.as_ptr(), stream.raw)
         };
-        this.runtime.check("cudaFreeAsync", code)
+        self.runtime.check("cudaFreeAsync", code)
+    }
+
+    /// Ends it. Whether it was alive, and so is this value's to free.
+    fn end(&self) -> bool {
+        self.life.is_alive() && self.runtime.ownership.end(self.address)
     }
 }
 
 impl Drop for LiveAllocation<'_> {
     fn drop(&mut self) {
+        if !self.end() {
+            return;
+        }
         let runtime = self.runtime;
         runtime
             .lost_allocations
@@ -69,8 +96,7 @@ impl Drop for LiveAllocation<'_> {
             "the graph allocation at {} was dropped, not freed; freeing it",
             self.address
         );
-        // SAFETY: the address is one that an alloc node returned, and this value,
-        // which alone may free it, ends here.
+        // SAFETY: as in `free`.
         let code = unsafe { runtime.api.cudaFree(self.address.as_ptr()) };
         if let Err(error) = runtime.check("cudaFree", code) {
             log::warn!("{error}");

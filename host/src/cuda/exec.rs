@@ -14,6 +14,7 @@ pub struct GraphExec<'rt> {
     runtime: &'rt Runtime,
     raw: cudaGraphExec_t,
     unfreed: Vec<DeviceAddress>,
+    frees_elsewhere: Vec<DeviceAddress>,
 }
 
 /// A launch that was accepted, and the allocations that outlive it (R14).
@@ -29,25 +30,33 @@ impl<'rt> GraphExec<'rt> {
         runtime: &'rt Runtime,
         raw: cudaGraphExec_t,
         unfreed: Vec<DeviceAddress>,
+        frees_elsewhere: Vec<DeviceAddress>,
     ) -> Self {
         Self {
             runtime,
             raw,
             unfreed,
+            frees_elsewhere,
         }
     }
 
     /// Launches the graph into a stream. Its memory is mapped now if it is not yet (R32).
     ///
+    /// What the launch frees, as an AutoFree relaunch or by free nodes for other
+    /// graphs' allocations, is no longer its owner's to free.
+    ///
     /// # Errors
     ///
-    /// 1 while an allocation of an earlier launch is alive (R18), 2 when the device
-    /// has too little memory (M13).
+    /// 1 while an allocation of an earlier launch is alive (R18) or one that a free
+    /// node names is not, 2 when the device has too little memory (M13).
     #[doc(alias = "cudaGraphLaunch")]
     pub fn launch(&self, stream: &Stream<'rt>) -> Result<Launched<'rt>> {
         // SAFETY: both handles are alive as long as the values.
         let code = unsafe { self.runtime.api.cudaGraphLaunch(self.raw, stream.raw) };
         self.runtime.check("cudaGraphLaunch", code)?;
+        for &address in &self.frees_elsewhere {
+            self.runtime.ownership.end(address);
+        }
         let live = self
             .unfreed
             .iter()
@@ -78,9 +87,10 @@ impl<'rt> GraphExec<'rt> {
     pub fn destroy(self) -> Result<()> {
         let code = self.close();
         let runtime = self.runtime;
-        // The list of addresses is the only other thing that the value owns.
+        // The lists of addresses are all else that the value owns.
         let mut this = std::mem::ManuallyDrop::new(self);
         drop(std::mem::take(&mut this.unfreed));
+        drop(std::mem::take(&mut this.frees_elsewhere));
         runtime.check("cudaGraphExecDestroy", code)
     }
 

@@ -35,11 +35,13 @@ impl DeviceAddress {
 /// A graph: nodes that depend on one another.
 #[derive(Debug)]
 pub struct Graph<'rt> {
-    runtime: &'rt Runtime,
-    raw: cudaGraph_t,
+    pub(super) runtime: &'rt Runtime,
+    pub(super) raw: cudaGraph_t,
     device: i32,
     /// Addresses of alloc nodes that no free node of this graph frees.
     unfreed: RefCell<Vec<DeviceAddress>>,
+    /// Addresses of other graphs' allocations that free nodes of this one free.
+    frees_elsewhere: RefCell<Vec<DeviceAddress>>,
 }
 
 /// A node, usable as a dependency in the graph that it is part of.
@@ -74,7 +76,8 @@ impl<'rt> Graph<'rt> {
             runtime,
             raw,
             device,
-            unfreed: RefCell::new(Vec::new()),
+            unfreed: RefCell::default(),
+            frees_elsewhere: RefCell::default(),
         })
     }
 
@@ -115,11 +118,13 @@ impl<'rt> Graph<'rt> {
         })
     }
 
-    /// Adds a node that frees the allocation at this address.
+    /// Adds a node that frees the allocation at this address, of this graph or of
+    /// another (R14).
     ///
     /// # Errors
     ///
-    /// 1 for an address that no alloc node returned, or a second free (R30).
+    /// 1 for an address that no alloc node returned, a second free (R30), or one
+    /// here and another in the graph that it belongs to (R15).
     #[doc(alias = "cudaGraphAddMemFreeNode")]
     pub fn add_free<'g>(&'g self, after: &[Node<'g>], address: DeviceAddress) -> Result<Node<'g>> {
         let after = raw_nodes(after);
@@ -136,9 +141,13 @@ impl<'rt> Graph<'rt> {
             )
         };
         self.runtime.check("cudaGraphAddMemFreeNode", code)?;
-        self.unfreed
-            .borrow_mut()
-            .retain(|&unfreed| unfreed != address);
+        let mut unfreed = self.unfreed.borrow_mut();
+        match unfreed.iter().position(|&own| own == address) {
+            Some(own) => {
+                unfreed.remove(own);
+            }
+            None => self.frees_elsewhere.borrow_mut().push(address),
+        }
         Ok(Node::new(raw))
     }
 
@@ -192,6 +201,7 @@ impl<'rt> Graph<'rt> {
             self.runtime,
             raw,
             self.unfreed.borrow().clone(),
+            self.frees_elsewhere.borrow().clone(),
         ))
     }
 
@@ -220,6 +230,6 @@ impl Drop for Graph<'_> {
     }
 }
 
-fn raw_nodes(nodes: &[Node<'_>]) -> Vec<cudaGraphNode_t> {
+pub(super) fn raw_nodes(nodes: &[Node<'_>]) -> Vec<cudaGraphNode_t> {
     nodes.iter().map(|node| node.raw).collect()
 }

@@ -7,6 +7,7 @@
 //! Handles are neither `Send` nor `Sync`: graph objects are not thread-safe (R55).
 
 mod allocation;
+mod buffer;
 mod device;
 mod error;
 mod event;
@@ -14,10 +15,14 @@ mod exec;
 mod graph;
 mod kernel;
 mod memory;
+mod ownership;
+mod refusals;
 mod runtime;
 mod stream;
 
 pub use allocation::LiveAllocation;
+pub use buffer::Buffer;
+pub use cudart_ffi::cudaError_t;
 pub use cudart_ffi::loader::Version;
 pub use device::{Device, DeviceInfo};
 pub use error::{CudaError, Result};

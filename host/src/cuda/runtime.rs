@@ -8,6 +8,7 @@ use cudart_ffi::loader::{Attempt, Place, Version};
 use cudart_ffi::{Cudart, cudaError_t};
 
 use super::error::{CudaError, Result};
+use super::ownership::Ownership;
 
 /// A loaded CUDA runtime, or the model of one. Everything else borrows it.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub struct Runtime {
     pub(super) api: Cudart,
     /// Allocations that were dropped instead of freed, since the start.
     pub(super) lost_allocations: Cell<u64>,
+    pub(super) ownership: Ownership,
 }
 
 impl Runtime {
@@ -24,6 +26,7 @@ impl Runtime {
         Self {
             api,
             lost_allocations: Cell::new(0),
+            ownership: Ownership::default(),
         }
     }
 
