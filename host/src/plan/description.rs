@@ -1,5 +1,6 @@
 //! One form for every graph that is planned, wherever it was described.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A node's place in its graph, counted from 0 in the order of creation.
@@ -7,7 +8,7 @@ pub type NodeIndex = u32;
 
 /// The most nodes that one graph may have. Beyond it a file is refused, so that
 /// a small file of nested child graphs cannot ask for all memory.
-pub const MOST_NODES: usize = 16_000_000;
+pub const MOST_NODES: usize = 4_000_000;
 
 /// A graph: nodes in the order of creation and what each depends on.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +24,9 @@ pub struct Graph {
     /// Which node is known to read or write which allocation of this graph, by
     /// user, then allocation. Kernels in dumps do not tell.
     pub uses: Vec<Use>,
-    /// Titles of nodes, such as kernels' names, each once.
-    pub titles: Vec<Box<str>>,
+    /// Titles of nodes, such as kernels' names, each once. Graphs of one file share
+    /// them.
+    pub titles: Arc<[Box<str>]>,
     /// Instantiated with AutoFreeOnLaunch (R19).
     pub auto_free: bool,
     /// The graph runs at least this long.

@@ -23,6 +23,8 @@ pub(super) struct Facts<'l> {
     pub(super) address: Option<&'l str>,
     /// Pointers that a memset or memcpy names, as written.
     pub(super) pointers: Vec<&'l str>,
+    /// Names of other graphs, such as `graph_2`: a child graph's node has one.
+    pub(super) graphs: Vec<&'l str>,
     /// Whether it is a record, which only some flags give.
     pub(super) is_record: bool,
 }
@@ -51,7 +53,14 @@ fn read_lines(label: &str) -> Facts<'_> {
     }
     facts.type_name = first;
     facts.title = (!first.is_empty()).then_some(Cow::Borrowed(first));
+    facts.graphs = std::iter::once(first).chain(lines).filter(|line| is_graph_name(line)).collect();
     facts
+}
+
+/// `graph_2`, as the runtime names graphs.
+fn is_graph_name(text: &str) -> bool {
+    let number = text.strip_prefix("graph_");
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn read_record(body: &str) -> Facts<'_> {
@@ -77,7 +86,8 @@ fn read_record(body: &str) -> Facts<'_> {
         }
         "MEMCPY" => facts.pointers = values_of(&fields, "ptr"),
         "MEMSET" => facts.pointers.extend(facts.address),
-        _ => {}
+        "MEM_ALLOC" | "MEM_FREE" => {}
+        _ => facts.graphs = fields.iter().map(|field| field.text).filter(|t| is_graph_name(t)).collect(),
     }
     facts
 }

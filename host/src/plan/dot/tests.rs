@@ -1,0 +1,228 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::plan::description::{Freed, Graph, Kind, Use, Work};
+
+fn graphs(text: &str) -> Vec<Graph> {
+    read(text.as_bytes(), "test").unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn graph(text: &str) -> Graph {
+    let mut all = graphs(text);
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+fn refusal(text: &str) -> String {
+    match read(text.as_bytes(), "test") {
+        Ok(graphs) => panic!("accepted as {graphs:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A dump in the form that runtime 13.0 writes.
+fn dump(nodes: &[&str], edges: &[(u32, u32)]) -> String {
+    let mut text = "digraph dot {\nsubgraph cluster_1 {\nlabel=\"graph_1\" graph[style=\"dashed\"];\n".to_owned();
+    for (number, label) in nodes.iter().enumerate() {
+        text += &format!("\"graph_1_node_{number}\"[style=\"solid\" shape=\"record\" label=\"{{\n{label}\n}}\"];\n\n");
+    }
+    for (from, to) in edges {
+        text += &format!("\"graph_1_node_{from}\" -> \"graph_1_node_{to}\" [headlabel=0];\n");
+    }
+    text + "}\n}\n"
+}
+
+const ALLOC: &str = "MEM_ALLOC\n| {{bytesize | dptr} | {4096 | 0x302000000}}";
+const FREE: &str = "MEM_FREE\n| {{dptr} | {0x302000000}}";
+
+fn recordings() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/tests/data/dot")
+}
+
+#[test]
+fn every_recorded_dump_is_read() {
+    let mut count = 0;
+    for folder in ["random", "apps"] {
+        for entry in fs::read_dir(recordings().join(folder)).expect("the recordings") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|extension| extension != "dot") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a dump");
+            let graph = graph(&text);
+            assert_eq!(graph.nodes.len(), text.matches("\"{").count(), "{}", path.display());
+            assert_eq!(graph.dependencies.edge_count(), text.matches("->").count());
+            assert_eq!(graph.allocations().count(), text.matches("MEM_ALLOC").count());
+            let with_crlf = graphs(&text.replace('\n', "\r\n"));
+            assert_eq!(format!("{with_crlf:?}"), format!("{:?}", [graph]));
+            count += 1;
+        }
+    }
+    assert_eq!(count, 83);
+}
+
+#[test]
+fn r3_a_free_node_ends_the_allocation_that_was_last_at_its_address() {
+    let graph = graph(&dump(&[ALLOC, FREE, ALLOC, FREE, FREE], &[(0, 1), (1, 2), (2, 3), (3, 4)]));
+    let kinds: Vec<Kind> = graph.nodes.iter().map(|node| node.kind).collect();
+    assert_eq!(kinds.get(1), Some(&Kind::Free(Freed::Here(0))));
+    assert_eq!(kinds.get(3), Some(&Kind::Free(Freed::Here(2))));
+    assert_eq!(kinds.get(4), Some(&Kind::Free(Freed::Again(2))));
+    assert_eq!(graph.freed_by(), [Some(1), None, Some(3), None, None]);
+}
+
+#[test]
+fn r14_a_free_of_what_the_graph_does_not_allocate_is_kept_with_its_address() {
+    let graph = graph(&dump(&[FREE], &[]));
+    assert_eq!(graph.nodes.first().map(|node| node.kind), Some(Kind::Free(Freed::AtAddress(0x3_0200_0000))));
+}
+
+#[test]
+fn copies_and_sets_are_users_of_what_they_point_into() {
+    let memset = "MEMSET\n| {{ID | node handle | dptr | pitch | value | elementSize | width | height} | \
+                  {1 (topoId: 0) | 0x1 | 0x302000100 | 0 | 0 | 1 | 640 | 1}}";
+    let elsewhere = "MEMSET\n| {{ID | node handle | dptr} | {2 | 0x1 | 0x302001000}}";
+    let graph = graph(&dump(&[ALLOC, memset, elsewhere], &[(0, 1)]));
+    assert_eq!(graph.uses, [Use { user: 1, allocation: 0 }]);
+    assert_eq!(graph.nodes.get(1).map(|node| node.kind), Some(Kind::Other(Work::Memset)));
+}
+
+#[test]
+fn types_that_are_not_known_are_kept_by_name() {
+    let graph = graph(&dump(&["WORMHOLE\n| {to | 3}", ALLOC], &[(0, 1)]));
+    let node = graph.nodes.first().expect("a node");
+    assert_eq!((node.kind, graph.title(node)), (Kind::Other(Work::Unknown), Some("WORMHOLE")));
+}
+
+#[test]
+fn a_dump_without_the_verbose_flag_says_which_flag_is_missing() {
+    let alloc = "digraph dot {\nsubgraph cluster_1 {\n\"graph_1_node_0\"[shape=\"rectangle\" label=\"0\nMEM_ALLOC\n\"];\n}\n}";
+    let refusal = refusal(alloc);
+    assert!(refusal.starts_with("3:1: graph_1_node_0 is a MEM_ALLOC without its bytesize"), "{refusal}");
+    assert!(refusal.contains("cudaGraphDebugDotFlagsVerbose"), "{refusal}");
+    let free = "digraph dot {\n\"n\"[shape=\"record\" label=\"{MEM_FREE | {{ID | node handle} | {0 | 0x1}}}\"];\n}";
+    assert!(super::read(free.as_bytes(), "").unwrap_err().what.contains("without its dptr"));
+    // Without memory nodes there is nothing to refuse, but it is said.
+    let kernel = graph("digraph dot {\n\"n\"[style=\"bold\" shape=\"octagon\" label=\"0\n_Z5saxpyifPfS_\n\"];\n}");
+    assert_eq!(kernel.nodes.first().map(|node| node.kind), Some(Kind::Kernel { hold_ns: 0 }));
+    assert!(kernel.notes.iter().any(|note| note.contains("cudaGraphDebugDotFlagsVerbose")));
+}
+
+#[test]
+fn numbers_that_overflow_are_refused_where_they_are() {
+    let alloc = "MEM_ALLOC\n| {{bytesize | dptr} | {99999999999999999999 | 0x1}}";
+    let refusal = refusal(&dump(&[ALLOC, alloc], &[]));
+    assert!(refusal.starts_with("9:1: bytesize of graph_1_node_1: 99999999999999999999 does not fit"), "{refusal}");
+}
+
+#[test]
+fn child_graphs_become_part_of_the_graph_around_them() {
+    let text = "digraph dot {\nsubgraph cluster_1 {\nlabel=\"graph_1\";\n\
+        a[label=\"{HOST}\"]; c[label=\"{GRAPH | graph_2}\"]; z[label=\"{HOST}\"]; a -> c -> z;\n\
+        subgraph cluster_2 { label=\"graph_2\"; x[label=\"{MEMSET}\"]; y[label=\"{MEMSET}\"]; x -> y }\n}\n}";
+    let graph = graph(text);
+    let names: Vec<&str> = graph.nodes.iter().map(|node| &*node.name).collect();
+    assert_eq!(names, ["a", "c begin", "x", "y", "c", "z"]);
+    let after: Vec<&[u32]> = (0..6).map(|node| graph.dependencies.of(node)).collect();
+    assert_eq!(after, [&[][..], &[0], &[1], &[2], &[1, 3], &[4]]);
+}
+
+#[test]
+fn a_child_used_twice_is_there_twice_and_one_of_itself_is_refused() {
+    let child = "subgraph cluster_2 { label=\"graph_2\"; x[label=\"{MEMSET}\"] }";
+    let twice = format!(
+        "digraph {{ subgraph cluster_1 {{ label=\"graph_1\"; a[label=\"0\ngraph_2\n\"]; b[label=\"1\ngraph_2\n\"] }} {child} }}"
+    );
+    assert_eq!(graph(&twice).nodes.len(), 6);
+    let itself = "digraph { subgraph cluster_1 { label=\"graph_1\"; a[label=\"0\ngraph_2\n\"] } \
+                  subgraph cluster_2 { label=\"graph_2\"; b[label=\"0\ngraph_3\n\"] } \
+                  subgraph cluster_3 { label=\"graph_3\"; c[label=\"0\ngraph_2\n\"] } }";
+    assert!(refusal(itself).contains("is a child graph of itself"));
+}
+
+#[test]
+fn a_small_file_cannot_unfold_without_end() {
+    let mut text = "digraph {".to_owned();
+    for level in 1..40 {
+        text += &format!("subgraph cluster_{level} {{ label=\"graph_{level}\"; ");
+        for name in ["a", "b"] {
+            text += &format!("{name}{level}[label=\"0\ngraph_{}\n\"]; ", level + 1);
+        }
+        text += "}\n";
+    }
+    text += "subgraph cluster_40 { label=\"graph_40\"; x } }";
+    assert!(refusal(&text).contains("more than 4000000 nodes"));
+}
+
+#[test]
+fn several_graphs_of_a_file_are_told_apart() {
+    let two = dump(&[ALLOC], &[]) + &dump(&[ALLOC, FREE], &[(0, 1)]);
+    let sizes: Vec<usize> = graphs(&two).iter().map(|graph| graph.nodes.len()).collect();
+    assert_eq!(sizes, [1, 2]);
+    let side_by_side = "digraph { subgraph cluster_1 { a } subgraph cluster_2 { b; c } }";
+    let sizes: Vec<usize> = graphs(side_by_side).iter().map(|graph| graph.nodes.len()).collect();
+    assert_eq!(sizes, [1, 2]);
+}
+
+#[test]
+fn other_peoples_files_are_read_or_refused_in_one_line() {
+    let read_as = [
+        ("digraph G { a -> b -> c [label=x]; b:p:n -> d }", 4, 3),
+        ("strict graph { node [shape=box]; edge [color=\"red\"]; a -- b; \"a\"; }", 2, 1),
+        ("digraph { rankdir=LR; a [label=<<b>bold</b>>]; subgraph s { a; b } }", 2, 0),
+        ("/* c */ digraph \"x\" + \"y\" { 1 -> 2.5; -3; } // end", 3, 1),
+        ("digraph {}", 0, 0),
+        ("digraph { a [label=\"{HOST\"] [shape=\"record\"]; a -> a }", 1, 1),
+    ];
+    for (text, nodes, edges) in read_as {
+        let all = graphs(text);
+        let count: usize = all.iter().map(|graph| graph.nodes.len()).sum();
+        let edge_count: usize = all.iter().map(|graph| graph.dependencies.edge_count()).sum();
+        assert_eq!((count, edge_count), (nodes, edges), "{text}");
+    }
+    let refused = [
+        ("", "no graph"),
+        ("   \n", "2:1: the file has no graph"),
+        ("{\"a\": 1}", "1:1: this is no DOT file"),
+        ("\x7fELF", "1:1: the byte 0x7f"),
+        ("digraph {", "1:10: the file ends inside the graph that begins at 1:9"),
+        ("digraph { a -> ", "the name of a node should follow"),
+        ("digraph { a [label=\"x", "no closing quote"),
+        ("digraph { a [", "the file ends inside the `[` at 1:13"),
+        ("digraph { a [label=] }", "a value should follow"),
+        ("digraph { {a b} -> c }", "an edge of a whole subgraph"),
+        ("digraph { a -> {b c} }", "the name of a node should follow"),
+        ("digraph { a - b }", "a `-` that begins neither"),
+        ("digraph { } }", "this is no DOT file"),
+        ("digraph { a [label=\"x\"]; a [label=\"y\"] }", "described a second time, first at 1:11"),
+        ("digraph { subgraph x }", "`{` should follow `subgraph`"),
+        ("digraph { node }", "`[` should follow"),
+    ];
+    for (text, what) in refused {
+        let refusal = refusal(text);
+        assert!(refusal.contains(what), "{text:?}: {refusal}");
+        assert!(!refusal.contains('\n'), "{refusal}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_no_matter() {
+    let depth = 100_000;
+    let nested = format!("digraph {}{}", "{".repeat(depth), "}".repeat(depth));
+    assert!(graphs(&nested).len() < depth + 1);
+    let cut_off = format!("digraph {}", "{".repeat(depth));
+    assert!(refusal(&cut_off).contains("it was cut off"));
+}
+
+#[test]
+fn every_cut_of_a_dump_is_refused_with_a_place() {
+    let text = dump(&[ALLOC, "KERNEL\n| {ID | 1 (topoId: 0) | k\\<\\<\\<1,1,0\\>\\>\\>}", FREE], &[(0, 1), (1, 2)]);
+    let whole = text.trim_end().len();
+    for end in 0..whole {
+        let refusal = refusal(&text[..end]);
+        let (line, rest) = refusal.split_once(':').expect("a line");
+        assert!(line.parse::<u64>().is_ok() && rest.contains(':'), "{end}: {refusal}");
+    }
+    assert_eq!(graph(&text[..whole]).nodes.len(), 3);
+}

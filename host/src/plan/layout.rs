@@ -1,0 +1,283 @@
+//! Where a graph's allocations lie, and what that maps.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use cudart_model::address::{AddressError, AddressSpace, BlockSet, Granularity, Order};
+
+use super::description::{Freed, Graph, Kind, NodeIndex};
+
+/// Where addresses are taken from when nothing else is known (M2).
+pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
+
+/// An allocation in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// The alloc node.
+    pub node: NodeIndex,
+    /// The bytes asked for.
+    pub bytes: u64,
+    /// The address.
+    pub address: u64,
+    /// The free node of the same graph that ends it; without one it outlives the
+    /// launch (R14).
+    pub freed_by: Option<NodeIndex>,
+}
+
+impl Placed {
+    /// The address after its last byte.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.address.saturating_add(self.bytes)
+    }
+}
+
+/// Whose addresses a layout has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The driver's, from a dump.
+    Dump,
+    /// Those that the driver's rule gives (`cudart_model::address`).
+    Computed,
+}
+
+/// All allocations of a graph in their places.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Whose addresses these are.
+    pub source: Source,
+    /// In the order of creation.
+    pub allocations: Vec<Placed>,
+    /// Where the graph's addresses begin, a multiple of the block.
+    pub base: u64,
+    /// Where they end, after the last byte.
+    pub end: u64,
+    /// What one launch of the graph alone leaves reserved, where the rule tells.
+    pub reserved_bytes: Option<u64>,
+    granularity: Granularity,
+}
+
+/// Why the runtime would not add a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The node's name.
+    pub node: String,
+    /// The runtime's code: 1 or 2.
+    pub code: i32,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.code == 2 { "cudaErrorMemoryAllocation" } else { "cudaErrorInvalidValue" };
+        write!(f, "node {} cannot be added ({} {name}): {}", self.node, self.code, self.why)
+    }
+}
+
+/// The order of a graph's nodes, all dependencies in it.
+#[must_use]
+pub fn order(graph: &Graph) -> Order {
+    let (mut order, mut later) = (Order::new(), Vec::new());
+    for (node, _) in graph.indexed() {
+        add_node(&mut order, graph, node, &mut later);
+    }
+    for (from, to) in later {
+        // Both were added above.
+        let _ = order.add_dependency(from, to);
+    }
+    order
+}
+
+/// Adds a node with those of its dependencies that were there before it; the others
+/// can only have been added later, so they had no say in addresses.
+fn add_node(order: &mut Order, graph: &Graph, node: NodeIndex, later: &mut Vec<(usize, usize)>) {
+    let all = graph.dependencies.of(node);
+    let older = all.partition_point(|&other| other < node);
+    let (before, after) = all.split_at(older);
+    let before: Vec<usize> = before.iter().map(|&other| other as usize).collect();
+    later.extend(after.iter().map(|&other| (other as usize, node as usize)));
+    // Every older node was added.
+    let _ = order.add_node(&before);
+}
+
+impl Layout {
+    /// The addresses of the dump, or, where the graph has none, computed ones.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::computed`].
+    pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
+        let computed = Self::computed(graph, granularity)?;
+        Ok(Self::dumped(graph, granularity, &computed).unwrap_or(computed))
+    }
+
+    /// Addresses by the driver's rule, from the base of the dump where there is one.
+    ///
+    /// # Errors
+    ///
+    /// The first node that the runtime would refuse: 0 bytes (1), more bytes than
+    /// there are addresses (2).
+    pub fn computed(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
+        let given = graph.allocations().find_map(|(_, _, address)| address);
+        let first = given.unwrap_or(FIRST_ADDRESS);
+        let base = first - first % granularity.block_bytes();
+        let mut space = AddressSpace::new(base, granularity);
+        let (mut order, mut later) = (Order::new(), Vec::new());
+        let mut addresses: HashMap<NodeIndex, u64> = HashMap::new();
+        for (index, node) in graph.indexed() {
+            add_node(&mut order, graph, index, &mut later);
+            match node.kind {
+                Kind::Alloc { bytes, .. } => {
+                    let added = space.add_alloc(&order, index as usize, bytes);
+                    addresses.insert(index, added.map_err(|why| refused(&node.name, why))?);
+                }
+                Kind::Free(Freed::Here(allocation)) => {
+                    if let Some(&address) = addresses.get(&allocation) {
+                        let freed = space.add_free(&order, index as usize, address);
+                        freed.map_err(|why| refused(&node.name, why))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let allocations: Vec<Placed> = space
+            .allocations()
+            .iter()
+            .map(|allocation| Placed {
+                node: allocation.node as NodeIndex,
+                bytes: allocation.bytes,
+                address: allocation.address,
+                freed_by: allocation.freed_by.map(|node| node as NodeIndex),
+            })
+            .collect();
+        Ok(Self {
+            source: Source::Computed,
+            end: end_of(&allocations, base),
+            allocations,
+            base,
+            reserved_bytes: Some(space.reserved_bytes()),
+            granularity,
+        })
+    }
+
+    /// The dump's addresses, if it has all of them.
+    fn dumped(graph: &Graph, granularity: Granularity, computed: &Self) -> Option<Self> {
+        let freed_by = graph.freed_by();
+        let mut allocations = Vec::with_capacity(computed.allocations.len());
+        for (node, bytes, address) in graph.allocations() {
+            let freed_by = freed_by.get(node as usize).copied().flatten();
+            allocations.push(Placed { node, bytes, address: address?, freed_by });
+        }
+        if allocations.is_empty() {
+            return None;
+        }
+        let lowest = allocations.iter().map(|placed| placed.address).min().unwrap_or(computed.base);
+        let base = lowest - lowest % granularity.block_bytes();
+        let explained = allocations == computed.allocations;
+        Some(Self {
+            source: Source::Dump,
+            end: end_of(&allocations, base),
+            allocations,
+            base,
+            // What is set aside depends on which allocations took new space.
+            reserved_bytes: if explained { computed.reserved_bytes } else { None },
+            granularity,
+        })
+    }
+
+    /// The blocks that a launch maps (M16).
+    #[must_use]
+    pub fn mapped(&self) -> BlockSet {
+        self.touched(|_| true)
+    }
+
+    /// The blocks that a launch leaves in use until the allocations that outlive it
+    /// are freed (R42).
+    #[must_use]
+    pub fn held(&self) -> BlockSet {
+        self.touched(|placed| placed.freed_by.is_none())
+    }
+
+    /// The blocks that some of the allocations touch.
+    #[must_use]
+    pub fn touched(&self, which: impl Fn(&Placed) -> bool) -> BlockSet {
+        let ranges = self.allocations.iter().filter(|p| which(p)).map(|p| p.address..p.end());
+        BlockSet::touched(ranges, self.granularity.block_bytes())
+    }
+
+    /// Used bytes after one launch of the graph alone: the footprint.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.bytes(&self.mapped())
+    }
+
+    /// A set of blocks in bytes.
+    #[must_use]
+    pub fn bytes(&self, blocks: &BlockSet) -> u64 {
+        blocks.count().saturating_mul(self.granularity.block_bytes())
+    }
+
+    /// One block in bytes.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.granularity.block_bytes()
+    }
+
+    /// The allocations that outlive the launch.
+    pub fn outliving(&self) -> impl Iterator<Item = &Placed> {
+        self.allocations.iter().filter(|placed| placed.freed_by.is_none())
+    }
+
+    /// The address ranges that allocations share or have alone, in ascending order.
+    #[must_use]
+    pub fn regions(&self) -> Vec<Region> {
+        let mut sorted: Vec<&Placed> = self.allocations.iter().collect();
+        sorted.sort_by_key(|placed| (placed.address, placed.node));
+        let mut regions: Vec<Region> = Vec::new();
+        for placed in sorted {
+            match regions.last_mut() {
+                Some(region) if placed.address < region.end => {
+                    region.end = region.end.max(placed.end());
+                    region.nodes.push(placed.node);
+                }
+                _ => regions.push(Region {
+                    start: placed.address,
+                    end: placed.end(),
+                    nodes: vec![placed.node],
+                }),
+            }
+        }
+        for region in &mut regions {
+            region.nodes.sort_unstable();
+        }
+        regions
+    }
+}
+
+/// A range of addresses whose allocations overlap one another, directly or through
+/// others, and no allocation outside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// The first address.
+    pub start: u64,
+    /// The address after the last.
+    pub end: u64,
+    /// The alloc nodes, in the order of creation.
+    pub nodes: Vec<NodeIndex>,
+}
+
+fn end_of(allocations: &[Placed], base: u64) -> u64 {
+    allocations.iter().map(Placed::end).max().unwrap_or(base)
+}
+
+fn refused(node: &str, why: AddressError) -> Refused {
+    let code = match why {
+        AddressError::Exhausted { .. } => 2,
+        _ => 1,
+    };
+    Refused { node: node.to_owned(), code, why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests;
