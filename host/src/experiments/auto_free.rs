@@ -1,0 +1,100 @@
+//! AutoFreeOnLaunch frees what the launch before left, and nothing else.
+
+use std::time::Duration;
+
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{Result, Stream, cudaError_t};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "auto-free",
+    title: "What AutoFreeOnLaunch frees",
+    shows: "A graph that frees nothing is launched again and again with AutoFreeOnLaunch, in \
+            one unit. The last launch's allocation stays: destroying the exec does not free \
+            it, and no trim takes it.",
+    teaches: "The flag makes each launch free what the one before left, as cudaFreeAsync in \
+              its stream would. It knows nothing of the end: whoever launches last has to free \
+              what that launch allocated, by cudaFree or cudaFreeAsync, also after the exec is \
+              gone. A program that forgets it holds the memory until it ends.",
+    rules: &["R16", "R18", "R19", "R20", "R31", "R42", "M5", "M6"],
+    run,
+};
+
+/// Launches of the one exec.
+const LAUNCHES: usize = 3;
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    let memory = lab.device.graph_memory();
+    notebook.baseline()?;
+
+    let graph = lab.graph()?;
+    let address = graph.add_alloc(&[], lab.allocation_bytes)?.address;
+    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    let exec = notebook
+        .step("instantiate with AutoFreeOnLaunch", Action::Instantiate)
+        .graph(0)
+        .address(address)
+        .done(|| graph.instantiate_auto_free())?;
+
+    let stream = Stream::new(lab.runtime)?;
+    let mut live = Vec::new();
+    for launch in 1..=LAUNCHES {
+        let launched = notebook
+            .step(format!("launch, time {launch}"), Action::Launch)
+            .graph(0)
+            .stream(0)
+            .address(address)
+            .hold(Duration::ZERO)
+            .done(|| exec.launch(&stream))?;
+        live.extend(launched.live);
+    }
+    let launches = notebook.used_after(Action::Launch);
+    notebook.check_series(
+        "R19 M5",
+        "every launch is accepted and uses one unit",
+        vec![unit; LAUNCHES],
+        launches,
+    );
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+
+    notebook
+        .step("destroy the exec", Action::Destroy)
+        .graph(0)
+        .done(|| exec.destroy())?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R16 R20", "destroying the exec frees nothing", unit, used);
+    notebook
+        .step("trim with the exec destroyed", Action::Trim)
+        .done(|| memory.trim())?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R42 M5", "nor does a trim", unit, used);
+
+    // The address is the same for all launches, and so is cudaFree's argument: only
+    // the count of frees that succeed tells how many allocations there are.
+    let freed = notebook
+        .step("cudaFree", Action::Free)
+        .address(address)
+        .done(|| Ok(lab.runtime.try_free(address)))?;
+    notebook.check_code(
+        "R20 M5",
+        "cudaFree frees the last launch's allocation",
+        cudaError_t::SUCCESS,
+        &freed,
+    );
+    let again = notebook
+        .step("cudaFree once more", Action::Refuse)
+        .address(address)
+        .done(|| Ok(lab.runtime.try_free(address)))?;
+    notebook.check_code(
+        "R19 M6",
+        "and that was the only one of all launches",
+        cudaError_t::INVALID_VALUE,
+        &again,
+    );
+    live.clear();
+    notebook.trim_to_nothing("R42 M5", "now a trim gives everything back")
+}

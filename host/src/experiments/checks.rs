@@ -1,0 +1,63 @@
+//! More kinds of checks: codes, bounds, times, and conditions that did not come about.
+
+use super::Notebook;
+use crate::cuda::{Result, cudaError_t};
+use crate::results::{Quantity, Verdict};
+
+impl Notebook<'_> {
+    /// Checks what code a call returned.
+    pub fn check_code<T>(
+        &mut self,
+        rule: &str,
+        claim: &str,
+        expected: cudaError_t,
+        outcome: &Result<T>,
+    ) {
+        let measured = match outcome {
+            Ok(_) => cudaError_t::SUCCESS,
+            Err(error) => error.code,
+        };
+        self.note(
+            rule,
+            claim,
+            Quantity::Code(expected.0),
+            Quantity::Code(measured.0),
+            expected == measured,
+        );
+    }
+
+    /// Checks an upper bound.
+    pub fn check_at_most(&mut self, rule: &str, claim: &str, most: u64, measured: u64) {
+        self.note(
+            rule,
+            claim,
+            Quantity::BytesAtMost(most),
+            Quantity::Bytes(measured),
+            measured <= most,
+        );
+    }
+
+    /// Checks that one time is shorter than another, both in milliseconds.
+    pub fn check_shorter(&mut self, rule: &str, claim: &str, below_ms: f64, measured_ms: f64) {
+        self.note(
+            rule,
+            claim,
+            Quantity::MillisecondsBelow(below_ms),
+            Quantity::Milliseconds(measured_ms),
+            measured_ms < below_ms,
+        );
+    }
+
+    /// Notes a claim whose condition could not be brought about: it needs `needed`
+    /// bytes where there are `there`.
+    pub fn too_little(&mut self, rule: &str, claim: &str, needed: u64, there: u64, reason: &str) {
+        self.note_verdict(
+            rule,
+            claim,
+            Quantity::BytesAtLeast(needed),
+            Quantity::Bytes(there),
+            Verdict::Inconclusive,
+            Some(reason.to_owned()),
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! A finished graph's memory goes to the next launch, whatever its stream; being
+//! ordered after a graph that still runs is not enough.
+
+use std::time::Duration;
+
+use super::graphs::alloc_spin_free;
+use super::overlap::{Asked, until_proven};
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{Event, Result, Stream};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "finished-elsewhere",
+    title: "Memory of a graph that finished in another stream",
+    shows: "Once a graph has finished, a launch in another stream takes its memory over: one \
+            unit for both. While it still runs that does not happen, even if an event orders \
+            the other stream after it: two units.",
+    teaches: "What counts is whether the earlier graph is over when the later one is launched, \
+              not whether it will be over when the later one starts: memory is assigned by the \
+              launch call, on the host. An event between streams orders the work and saves no \
+              memory. Wait for the first graph on the host, or launch both into one stream.",
+    rules: &["R31", "R35", "R36", "R37", "R42", "M18"],
+    run,
+};
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    notebook.baseline()?;
+
+    one_after_the_other(lab, notebook)?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes(
+        "R37",
+        "the first has finished: its unit serves the second",
+        unit,
+        used,
+    );
+    let memory = lab.device.graph_memory();
+    notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+
+    // Two launches, of which only the first has to be seen running.
+    let mut used_by_both = 0;
+    let proof = until_proven(lab, notebook, 2, |notebook, hold| {
+        let (asked, used) = ordered_by_an_event(lab, notebook, hold)?;
+        used_by_both = used;
+        Ok(asked)
+    })?;
+    let first_check = notebook.check_count_so_far();
+    notebook.check_bytes(
+        "R36 R37",
+        "the first still runs: an event does not hand its unit over",
+        2 * unit,
+        used_by_both,
+    );
+    notebook.conclude_overlap(proof, first_check);
+
+    notebook.trim_to_nothing("R42", "trim gives everything back")
+}
+
+fn one_after_the_other(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let streams = [Stream::new(lab.runtime)?, Stream::new(lab.runtime)?];
+    let execs = notebook
+        .step("instantiate two graphs", Action::Instantiate)
+        .done(|| {
+            Ok([
+                alloc_spin_free(lab, Duration::ZERO)?,
+                alloc_spin_free(lab, Duration::ZERO)?,
+            ])
+        })?;
+    for (index, ((exec, address), stream)) in execs.iter().zip(&streams).enumerate() {
+        notebook.allocation("x", index, *address, lab.allocation_bytes);
+        let _ = notebook
+            .step(
+                format!("launch graph {index} on stream {index}"),
+                Action::Launch,
+            )
+            .graph(index)
+            .stream(index)
+            .address(*address)
+            .hold(Duration::ZERO)
+            .done(|| exec.launch(stream))?;
+        notebook
+            .step(format!("synchronize stream {index}"), Action::Synchronize)
+            .stream(index)
+            .done(|| stream.synchronize())?;
+    }
+    for (exec, _) in execs {
+        exec.destroy()?;
+    }
+    Ok(())
+}
+
+/// Launches the second graph behind an event while the first runs. Returns whether
+/// the first was still running after the reading, and what was used.
+fn ordered_by_an_event(
+    lab: &Lab<'_>,
+    notebook: &mut Notebook<'_>,
+    hold: Duration,
+) -> Result<(Asked, u64)> {
+    let streams = [Stream::new(lab.runtime)?, Stream::new(lab.runtime)?];
+    let done = Event::new(lab.runtime)?;
+    let [(first, first_address), (second, second_address)] = notebook
+        .step("instantiate two more", Action::Instantiate)
+        .done(|| {
+            Ok([
+                alloc_spin_free(lab, hold)?,
+                alloc_spin_free(lab, Duration::ZERO)?,
+            ])
+        })?;
+    notebook.allocation("x", 2, first_address, lab.allocation_bytes);
+    notebook.allocation("x", 3, second_address, lab.allocation_bytes);
+    let [from, to] = &streams;
+    let _ = notebook
+        .step("launch graph 2 on stream 0", Action::Launch)
+        .graph(2)
+        .stream(0)
+        .address(first_address)
+        .hold(hold)
+        .done(|| first.launch(from))?;
+    done.record(from)?;
+    to.wait(&done)?;
+    let _ = notebook
+        .step(
+            "launch graph 3 on stream 1, after an event behind graph 2",
+            Action::Launch,
+        )
+        .graph(3)
+        .stream(1)
+        .address(second_address)
+        .hold(Duration::ZERO)
+        .done(|| second.launch(to))?;
+    let used = notebook.last().used_bytes;
+    let asked = Asked::now(notebook, [from])?;
+    notebook
+        .step("synchronize both streams", Action::Synchronize)
+        .done(|| from.synchronize().and_then(|()| to.synchronize()))?;
+    first.destroy()?;
+    second.destroy()?;
+    Ok((asked, used))
+}

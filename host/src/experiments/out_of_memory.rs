@@ -1,0 +1,192 @@
+//! Graphs until the card is full: where the error comes, and the way back.
+//!
+//! Two things need care. The card may have other users, so the graphs leave a margin.
+//! And a launch that is refused takes all that is left before it gives up, block by
+//! block, and the H200's driver keeps that for the rest of the process (M13). So for
+//! the moment of the refusal plain memory holds the margin, all but one block.
+
+use std::time::Duration;
+
+use super::graphs::{alloc_only_of, spin_only};
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{Buffer, LiveAllocation, Result, Stream, cudaError_t};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "out-of-memory",
+    title: "Out of memory",
+    shows: "Unfreed graphs fill the device up to a margin. One more launch is error 2, \
+            cudaErrorMemoryAllocation: at the launch, not when its graph is built. The stream \
+            goes on working, and the same exec launches once an allocation is freed.",
+    teaches: "Adding nodes and instantiating say nothing about whether there is memory; only \
+              the launch, or an upload, does. The error is not sticky: free something and \
+              launch again. What a refused launch had taken before it gave up may stay \
+              reserved until the process ends, out of reach of every trim, so do not probe for \
+              free memory by launching.",
+    rules: &["R14", "R31", "R36", "R42", "M13"],
+    run,
+};
+
+/// Blocks that the refused launch asks for, when one is left.
+const REFUSED_BLOCKS: u64 = 2;
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let block = lab.block_bytes();
+    notebook.baseline()?;
+    let free_at_first = notebook.last().device_free_bytes;
+
+    // One block more than the margin, so that the graph to be refused finds it.
+    let kept_free = lab.leave_bytes.saturating_add(2 * block);
+    let graphs = lab.graphs as u64;
+    let bytes = free_at_first.saturating_sub(kept_free) / graphs / block * block;
+    if bytes == 0 {
+        notebook.too_little(
+            "M13",
+            "there is room for graphs beside the margin",
+            kept_free + graphs * block,
+            free_at_first,
+            "the device has too little free memory; ask for a smaller --leave or fewer --graphs",
+        );
+        return Ok(());
+    }
+
+    let execs = notebook
+        .step(
+            format!("instantiate {graphs} graphs that fill the device"),
+            Action::Instantiate,
+        )
+        .done(|| {
+            (0..lab.graphs)
+                .map(|_| alloc_only_of(lab, bytes))
+                .collect::<Result<Vec<_>>>()
+        })?;
+    let (last, last_address) = notebook
+        .step("instantiate one more", Action::Instantiate)
+        .graph(lab.graphs)
+        .done(|| alloc_only_of(lab, REFUSED_BLOCKS * block))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R31", "building them takes nothing", 0, used);
+
+    let stream = Stream::new(lab.runtime)?;
+    let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.graphs);
+    for (index, (exec, address)) in execs.iter().enumerate() {
+        notebook.allocation("x", index, *address, bytes);
+        let launched = notebook
+            .step(format!("launch graph {index}"), Action::Launch)
+            .graph(index)
+            .stream(0)
+            .address(*address)
+            .hold(Duration::ZERO)
+            .done(|| exec.launch(&stream))?;
+        live.extend(launched.live);
+    }
+    let all = graphs * bytes;
+    let measured = notebook.used_after(Action::Launch);
+    let grown = (1..=graphs).map(|launches| launches * bytes).collect();
+    notebook.check_series(
+        "R14 R36",
+        "each launch adds its graph's size",
+        grown,
+        measured,
+    );
+    notebook.check_at_most(
+        "M13",
+        "with the margin they fit in what was free",
+        free_at_first,
+        notebook.last().used_bytes + lab.leave_bytes,
+    );
+
+    let margin = notebook
+        .step("hold the margin as plain memory", Action::Allocate)
+        .done(|| {
+            let free = lab.device.graph_memory().snapshot()?.device_free_bytes;
+            Buffer::new(lab.runtime, free.saturating_sub(block + block / 2))
+        })?;
+    let refused = notebook
+        .step("launch one more", Action::Refuse)
+        .graph(lab.graphs)
+        .stream(0)
+        .address(last_address)
+        .done(|| Ok(last.launch(&stream)))?;
+    notebook.check_code(
+        "M13",
+        "the launch is refused: error 2",
+        cudaError_t::MEMORY_ALLOCATION,
+        &refused,
+    );
+    drop(refused);
+    let after = notebook.last();
+    let kept = after.reserved_bytes.saturating_sub(after.used_bytes);
+    notebook.check_bytes(
+        "M13",
+        "and leaves what is used as it was",
+        all,
+        after.used_bytes,
+    );
+
+    let works = notebook
+        .step(
+            "launch a graph without memory, and wait",
+            Action::Synchronize,
+        )
+        .stream(0)
+        .done(|| {
+            let exec = spin_only(lab)?;
+            Ok(exec.launch(&stream).and_then(|_| stream.synchronize()))
+        })?;
+    notebook.check_code(
+        "M13",
+        "the stream stays usable",
+        cudaError_t::SUCCESS,
+        &works,
+    );
+
+    if let Some(one) = live.pop() {
+        notebook
+            .step("free one allocation", Action::Free)
+            .address(one.address())
+            .done(|| one.free())?;
+    }
+    let again = notebook
+        .step("launch the refused graph again", Action::Launch)
+        .graph(lab.graphs)
+        .stream(0)
+        .address(last_address)
+        .hold(Duration::ZERO)
+        .done(|| Ok(last.launch(&stream)))?;
+    notebook.check_code(
+        "M13",
+        "the same exec launches once memory is free",
+        cudaError_t::SUCCESS,
+        &again,
+    );
+    notebook
+        .step("give the margin back", Action::Free)
+        .done(|| margin.free())?;
+    if let Ok(launched) = again {
+        live.extend(launched.live);
+    }
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+    notebook
+        .step("free all allocations", Action::Free)
+        .done(|| live.into_iter().try_for_each(LiveAllocation::free))?;
+
+    let memory = lab.device.graph_memory();
+    notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+    let after = notebook.last();
+    notebook.check_bytes("R42", "trim leaves nothing used", 0, after.used_bytes);
+    notebook.check_at_most(
+        "M13",
+        "and reserved at most what the refused launch took",
+        kept,
+        after.reserved_bytes,
+    );
+    lab.lost_bytes.set(after.reserved_bytes);
+    for (exec, _) in execs {
+        exec.destroy()?;
+    }
+    last.destroy()
+}

@@ -1,0 +1,164 @@
+//! A graph with a live allocation cannot run again; three ways to make it run.
+
+use std::time::Duration;
+
+use super::graphs::alloc_only;
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{DeviceAddress, GraphExec, LiveAllocation, Result, Stream, cudaError_t};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "relaunch-unfreed",
+    title: "Relaunch with an unfreed allocation",
+    shows: "Launching a graph again while its allocation is alive is error 1, \
+            cudaErrorInvalidValue. It does no harm, and each of three cures makes the next \
+            launch work: cudaFree, cudaFreeAsync, and a free node in another graph.",
+    teaches: "\"Invalid argument\" from cudaGraphLaunch rarely means the arguments: more often \
+              an allocation of the launch before is still alive. Free it before the next \
+              launch. In the same stream cudaFreeAsync is enough, and nothing has to be waited \
+              for; a graph that consumes the data can have the free node; and where nobody \
+              frees between launches, AutoFreeOnLaunch does.",
+    rules: &["R9", "R14", "R18", "R31", "R34", "R42", "M7"],
+    run,
+};
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    notebook.baseline()?;
+
+    let (exec, address) = notebook
+        .step(
+            "instantiate a graph that frees nothing",
+            Action::Instantiate,
+        )
+        .graph(0)
+        .done(|| alloc_only(lab))?;
+    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    let freeing = notebook
+        .step("instantiate a graph that frees it", Action::Instantiate)
+        .graph(1)
+        .address(address)
+        .done(|| {
+            let graph = lab.graph()?;
+            graph.add_free(&[], address)?;
+            graph.instantiate()
+        })?;
+
+    let stream = Stream::new(lab.runtime)?;
+    let live = launch(notebook, &exec, &stream, address, "launch")?;
+    refuse(
+        notebook,
+        &exec,
+        &stream,
+        address,
+        "R18 M7",
+        "relaunch: error 1",
+    )?;
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+    refuse(
+        notebook,
+        &exec,
+        &stream,
+        address,
+        "R18 M7",
+        "also when the launch has finished",
+    )?;
+
+    notebook
+        .step("cudaFree", Action::Free)
+        .address(address)
+        .done(|| free_all(live))?;
+    let live = launch(notebook, &exec, &stream, address, "launch after cudaFree")?;
+
+    // The order of the stream is enough: nothing waits for the free.
+    notebook
+        .step("cudaFreeAsync", Action::Free)
+        .stream(0)
+        .address(address)
+        .done(|| {
+            live.into_iter()
+                .try_for_each(|live| live.free_async(&stream))
+        })?;
+    let live = launch(
+        notebook,
+        &exec,
+        &stream,
+        address,
+        "launch after cudaFreeAsync",
+    )?;
+
+    let _ = notebook
+        .step("launch the graph that frees it", Action::Free)
+        .graph(1)
+        .stream(0)
+        .address(address)
+        .done(|| freeing.launch(&stream))?;
+    let alive = live.iter().filter(|live| live.is_alive()).count();
+    notebook.check_count("R14", "its free node takes the allocation over", 0, alive);
+    drop(live);
+    let live = launch(
+        notebook,
+        &exec,
+        &stream,
+        address,
+        "launch after the other graph's free node",
+    )?;
+
+    let launches = notebook.used_after(Action::Launch);
+    notebook.check_series(
+        "R9 R14 R34",
+        "each cure lets it run again, in the same unit",
+        vec![unit; 4],
+        launches,
+    );
+    notebook
+        .step("free the last one", Action::Free)
+        .address(address)
+        .done(|| free_all(live))?;
+    stream.synchronize()?;
+    notebook.trim_to_nothing("R42", "trim gives everything back")?;
+    freeing.destroy()?;
+    exec.destroy()
+}
+
+fn launch<'rt>(
+    notebook: &mut Notebook<'_>,
+    exec: &GraphExec<'rt>,
+    stream: &Stream<'rt>,
+    address: DeviceAddress,
+    label: &str,
+) -> Result<Vec<LiveAllocation<'rt>>> {
+    let launched = notebook
+        .step(label, Action::Launch)
+        .graph(0)
+        .stream(0)
+        .address(address)
+        .hold(Duration::ZERO)
+        .done(|| exec.launch(stream))?;
+    Ok(launched.live)
+}
+
+fn refuse<'rt>(
+    notebook: &mut Notebook<'_>,
+    exec: &GraphExec<'rt>,
+    stream: &Stream<'rt>,
+    address: DeviceAddress,
+    rule: &str,
+    claim: &str,
+) -> Result<()> {
+    let refused = notebook
+        .step("launch with the allocation alive", Action::Refuse)
+        .graph(0)
+        .stream(0)
+        .address(address)
+        .done(|| Ok(exec.launch(stream)))?;
+    notebook.check_code(rule, claim, cudaError_t::INVALID_VALUE, &refused);
+    Ok(())
+}
+
+fn free_all(live: Vec<LiveAllocation<'_>>) -> Result<()> {
+    live.into_iter().try_for_each(LiveAllocation::free)
+}

@@ -1,0 +1,118 @@
+//! Mapping before the launch: cudaGraphUpload.
+
+use std::time::{Duration, Instant};
+
+use super::graphs::alloc_spin_free;
+use super::{Experiment, Lab, Notebook, milliseconds};
+use crate::cuda::{GraphExec, Result, Stream};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "upload",
+    title: "Mapping moved out of the first launch",
+    shows: "cudaGraphUpload maps a graph's memory without running it; the launch after it maps \
+            nothing, and takes a fraction of the time of a launch that has to.",
+    teaches: "The first launch of a graph, and the first after a trim, pays for mapping. Where \
+              that moment matters, upload the exec before it, into the stream of the launch. \
+              Uploads share memory as launches do. They keep nobody away from it: a trim \
+              undoes an upload that no launch has followed.",
+    rules: &["R31", "R32", "R33", "R35", "R42", "M4"],
+    run,
+};
+
+/// Rounds of which the fastest counts: what disturbs a time makes it longer.
+const ROUNDS: usize = 5;
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    let memory = lab.device.graph_memory();
+    notebook.baseline()?;
+
+    let stream = Stream::new(lab.runtime)?;
+    let (exec, address) = notebook
+        .step("instantiate", Action::Instantiate)
+        .graph(0)
+        .done(|| alloc_spin_free(lab, Duration::ZERO))?;
+    let (other, other_address) = alloc_spin_free(lab, Duration::ZERO)?;
+    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    notebook.allocation("x", 1, other_address, lab.allocation_bytes);
+
+    notebook
+        .step("upload", Action::Upload)
+        .graph(0)
+        .stream(0)
+        .address(address)
+        .done(|| exec.upload(&stream))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R32", "an upload maps the graph's memory", unit, used);
+    let _ = notebook
+        .step("launch after the upload", Action::Launch)
+        .graph(0)
+        .stream(0)
+        .address(address)
+        .hold(Duration::ZERO)
+        .done(|| exec.launch(&stream))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R33", "the launch after it maps nothing", unit, used);
+    notebook
+        .step("upload another graph", Action::Upload)
+        .graph(1)
+        .stream(0)
+        .address(other_address)
+        .done(|| other.upload(&stream))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R35", "uploads into one stream share memory", unit, used);
+    notebook
+        .step("synchronize", Action::Synchronize)
+        .stream(0)
+        .done(|| stream.synchronize())?;
+    notebook.trim_to_nothing("R33 R42", "a trim undoes an upload")?;
+
+    let times = Times::measure(lab, &exec, &stream)?;
+    if lab.is_measured() {
+        notebook.check_shorter(
+            "M4",
+            "a launch after an upload is shorter than one that maps",
+            times.mapping_ms,
+            times.uploaded_ms,
+        );
+    }
+    stream.synchronize()?;
+    exec.destroy()?;
+    other.destroy()?;
+    memory.trim()
+}
+
+/// Host times of calls, the shortest of some rounds, in milliseconds.
+struct Times {
+    /// A launch that has to map.
+    mapping_ms: f64,
+    /// A launch after an upload that had to.
+    uploaded_ms: f64,
+}
+
+impl Times {
+    fn measure<'rt>(lab: &Lab<'rt>, exec: &GraphExec<'rt>, stream: &Stream<'rt>) -> Result<Self> {
+        let memory = lab.device.graph_memory();
+        let launch = || {
+            let start = Instant::now();
+            let _ = exec.launch(stream)?;
+            let took = milliseconds(start.elapsed());
+            stream.synchronize()?;
+            Result::Ok(took)
+        };
+        let mut best = Self {
+            mapping_ms: f64::INFINITY,
+            uploaded_ms: f64::INFINITY,
+        };
+        for _ in 0..ROUNDS {
+            memory.trim()?;
+            best.mapping_ms = best.mapping_ms.min(launch()?);
+            memory.trim()?;
+            exec.upload(stream)?;
+            stream.synchronize()?;
+            best.uploaded_ms = best.uploaded_ms.min(launch()?);
+        }
+        Ok(best)
+    }
+}
