@@ -3,20 +3,24 @@
 use cudart_ffi::loader::LoadError;
 use cudart_ffi::{Cudart, Search};
 
-use crate::cli::{BackendChoice, Cli};
+use cudart_model::ClockKind;
+
+use crate::cli::{BackendArgs, BackendChoice, DeviceChoice};
 use crate::cuda::{Device, Runtime, Version};
 use crate::exit::{Stop, StopKind};
+use crate::results::ModelClock;
 
 /// The first driver with graph memory nodes (R54).
 const FIRST_DRIVER: Version = Version(11040);
 
-/// A runtime to run on, and the device.
+/// A runtime to run on, and the devices.
 #[derive(Debug)]
 pub struct Chosen {
     /// The runtime.
     pub runtime: Runtime,
-    /// The device's ordinal.
-    pub device: i32,
+    /// The devices' ordinals, at least one. A single one is fit for graph memory;
+    /// of all, each has yet to show it.
+    pub devices: Vec<i32>,
     /// Why the model was taken, where the choice was free.
     pub why: Option<String>,
 }
@@ -26,44 +30,92 @@ pub struct Chosen {
 /// # Errors
 ///
 /// Wrong usage, a machine that cannot run this, or a call that failed.
-pub fn choose(cli: &Cli) -> Result<Chosen, Stop> {
-    match cli.backend {
-        BackendChoice::Model if cli.cudart.is_some() => Err(Stop::usage(
-            "--backend model is the built-in model, and --cudart names another library",
-            "leave one of the two out",
-        )),
-        BackendChoice::Model => model(cli, None),
-        BackendChoice::Cuda => gpu(cli),
-        // A library that the user named is meant to be used.
-        BackendChoice::Auto if cli.cudart.is_some() => gpu(cli),
-        BackendChoice::Auto => match gpu(cli) {
+pub fn choose(args: &BackendArgs) -> Result<Chosen, Stop> {
+    let model_named = args.model_profile.is_some() || args.model_clock.is_some();
+    if model_named && args.backend == BackendChoice::Cuda {
+        return Err(Stop::usage(
+            "--model-profile and --model-clock are about the model, and --backend cuda asks for a GPU",
+            "leave --backend cuda out",
+        ));
+    }
+    if args.cudart.is_some() && (model_named || args.backend == BackendChoice::Model) {
+        return Err(Stop::usage(
+            "--cudart names a library, and the other options ask for the built-in model",
+            "leave --cudart out, or --backend model and the --model options",
+        ));
+    }
+    match args.backend {
+        BackendChoice::Model => model(args, None),
+        BackendChoice::Cuda => gpu(args),
+        // What the user named is meant to be used.
+        BackendChoice::Auto if model_named => model(args, None),
+        BackendChoice::Auto if args.cudart.is_some() => gpu(args),
+        BackendChoice::Auto => match gpu(args) {
             Ok(chosen) => Ok(chosen),
             Err(stop) if stop.kind == StopKind::Usage => Err(stop),
-            Err(stop) => model(cli, Some(stop.what)),
+            Err(stop) => model(args, Some(stop.what)),
         },
     }
 }
 
-fn model(cli: &Cli, why: Option<String>) -> Result<Chosen, Stop> {
+/// The clock that the model has where nothing else is asked for.
+const DEFAULT_CLOCK: ModelClock = ModelClock::Real;
+
+/// The clock of the model that [`choose`] starts, from the option or, as the model
+/// itself reads it, the environment.
+#[must_use]
+pub fn model_clock(args: &BackendArgs) -> ModelClock {
+    args.model_clock
+        .unwrap_or_else(|| match cudart_model::Config::from_environment() {
+            Ok(config) if config.clock == ClockKind::Virtual => ModelClock::Virtual,
+            _ => DEFAULT_CLOCK,
+        })
+}
+
+fn model(args: &BackendArgs, why: Option<String>) -> Result<Chosen, Stop> {
+    configure_model(args)?;
     let runtime = Runtime::built_in_model();
-    let device = fit_device(&runtime, cli.device)?;
+    let devices = fit_devices(&runtime, args.device)?;
     Ok(Chosen {
         runtime,
-        device,
+        devices,
         why,
     })
 }
 
-fn gpu(cli: &Cli) -> Result<Chosen, Stop> {
-    let search = match &cli.cudart {
+/// Starts the model as the options and the environment ask; the options win.
+fn configure_model(args: &BackendArgs) -> Result<(), Stop> {
+    let mut config = cudart_model::Config::from_environment()
+        .map_err(|problem| Stop::usage(problem, "mend or unset the variable"))?;
+    if let Some(name) = &args.model_profile {
+        config.profile = cudart_model::profile_named(name).map_err(|problem| {
+            Stop::usage(
+                format!("--model-profile: {problem}"),
+                "name a built-in profile, or give a TOML file like one of them",
+            )
+        })?;
+    }
+    config.clock = match model_clock(args) {
+        ModelClock::Real => ClockKind::Real,
+        ModelClock::Virtual => ClockKind::Virtual,
+    };
+    // Another call in this process may have started it; then it is as that one said.
+    if let Err(error) = cudart_model::configure(config) {
+        log::debug!("{error}");
+    }
+    Ok(())
+}
+
+fn gpu(args: &BackendArgs) -> Result<Chosen, Stop> {
+    let search = match &args.cudart {
         Some(path) => Search::explicit(path),
         None => Search::from_environment(),
     };
     let runtime = Runtime::new(Cudart::load(&search).map_err(not_loaded)?);
-    let device = fit_device(&runtime, cli.device)?;
+    let devices = fit_devices(&runtime, args.device)?;
     Ok(Chosen {
         runtime,
-        device,
+        devices,
         why: None,
     })
 }
@@ -86,9 +138,9 @@ fn not_loaded(error: LoadError) -> Stop {
     )
 }
 
-/// The device to use, if this machine can run graph memory nodes at all: first the
+/// The devices to use, if this machine can run graph memory nodes at all: first the
 /// driver, then a device, then its memory pools.
-fn fit_device(runtime: &Runtime, wanted: Option<i32>) -> Result<i32, Stop> {
+fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i32>, Stop> {
     let Some(driver) = runtime.driver_version() else {
         return Err(Stop::waived(
             "there is no NVIDIA driver",
@@ -114,8 +166,9 @@ fn fit_device(runtime: &Runtime, wanted: Option<i32>) -> Result<i32, Stop> {
         Err(error) => return Err(Stop::waived(error.to_string(), error.advice())),
     };
     let ordinal = match wanted {
-        Some(ordinal) if (0..count).contains(&ordinal) => ordinal,
-        Some(ordinal) => {
+        Some(DeviceChoice::All) => return Ok((0..count).collect()),
+        Some(DeviceChoice::Ordinal(ordinal)) if (0..count).contains(&ordinal) => ordinal,
+        Some(DeviceChoice::Ordinal(ordinal)) => {
             let allowed = match count {
                 1 => "the only device is 0".to_owned(),
                 _ => format!("devices are 0 to {}", count - 1),
@@ -127,13 +180,23 @@ fn fit_device(runtime: &Runtime, wanted: Option<i32>) -> Result<i32, Stop> {
         }
         None => fastest(runtime, count)?,
     };
-    if !Device::new(runtime, ordinal).supports_memory_pools()? {
-        return Err(Stop::waived(
-            format!("device {ordinal} does not support memory pools"),
-            "choose another with --device (fractional vGPUs have none), or use --backend model",
-        ));
+    needs_memory_pools(Device::new(runtime, ordinal))?;
+    Ok(vec![ordinal])
+}
+
+/// Whether the device has what graph memory needs (R54).
+///
+/// # Errors
+///
+/// A waiver if it has not, or the query's error.
+pub fn needs_memory_pools(device: Device<'_>) -> Result<(), Stop> {
+    if device.supports_memory_pools()? {
+        return Ok(());
     }
-    Ok(ordinal)
+    Err(Stop::waived(
+        format!("device {} does not support memory pools", device.ordinal()),
+        "choose another with --device (fractional vGPUs have none), or use --backend model",
+    ))
 }
 
 /// The first of the fastest devices.

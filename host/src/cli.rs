@@ -6,24 +6,71 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Parser, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use crate::cuda::RouteChoice;
 use crate::exit;
 use crate::experiments::{EXPERIMENTS, Experiment};
+use crate::results::ModelClock;
 
 /// Shows, and checks, how CUDA graph memory nodes reuse virtual addresses and
 /// physical memory.
 #[derive(Debug, Parser)]
-#[command(version, after_help = exit::HELP, max_term_width = 100)]
+#[command(
+    version,
+    after_help = exit::HELP,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 pub struct Cli {
-    /// Where to run: a GPU, the model of one, or a GPU if there is one.
-    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
-    pub backend: BackendChoice,
+    /// What to do instead of running experiments.
+    #[command(subcommand)]
+    pub command: Option<Command>,
 
-    /// Run only this experiment; may be given more than once.
-    #[arg(long = "experiment", value_name = "NAME", value_parser = experiment_parser())]
-    pub experiments: Vec<&'static Experiment>,
+    /// What to run, and where.
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// When to use colours; auto is on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
+    pub color: ColorChoice,
+
+    /// Log more: -v the libraries tried, -vv every CUDA call.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+}
+
+impl Cli {
+    /// Makes `--color` hold for everything that is written from now on.
+    pub fn apply_color(&self) {
+        match self.color {
+            ColorChoice::Auto => anstream::ColorChoice::Auto,
+            ColorChoice::Always => anstream::ColorChoice::Always,
+            ColorChoice::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+/// What there is beside running experiments.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what an experiment or a rule is about, and where to read more.
+    Explain(ExplainArgs),
+    /// Print a result that was written with --format json, in any form.
+    Show(ShowArgs),
+}
+
+/// Options of a run of experiments.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Run only this experiment, or all of them; may be given more than once.
+    #[arg(long = "experiment", value_name = "NAME|all", value_parser = experiment_parser())]
+    pub experiments: Vec<&'static [Experiment]>,
+
+    /// List the experiments, and run nothing.
+    #[arg(long)]
+    pub list: bool,
 
     /// Bytes that each allocation asks for, such as 64MiB or 1GB.
     #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = parse_bytes)]
@@ -33,17 +80,54 @@ pub struct Cli {
     #[arg(long, default_value = "8", value_name = "N", value_parser = parse_graphs)]
     pub graphs: usize,
 
-    /// The device by its number; else the fastest by multiprocessors and clock.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub device: Option<i32>,
-
     /// How long each graph runs, such as 2ms; else chosen so that graphs overlap.
     #[arg(long, value_name = "TIME", value_parser = parse_hold)]
     pub hold: Option<Duration>,
 
+    /// Free device memory that an experiment which fills the device leaves to others.
+    #[arg(long, default_value = "2GiB", value_name = "SIZE", value_parser = parse_bytes)]
+    pub leave: ByteSize,
+
+    /// Yes, fill the GPU's free memory: out-of-memory asks for this on a GPU.
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Run the experiments N times in one process, and see whether memory grows.
+    #[arg(long, default_value = "1", value_name = "N", value_parser = parse_repeat)]
+    pub repeat: usize,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub on: BackendArgs,
+
+    /// What to write.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Where to run, and with which kernel.
+#[derive(Debug, Clone, Args)]
+pub struct BackendArgs {
+    /// Where to run: a GPU, the model of one, or a GPU if there is one.
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    pub backend: BackendChoice,
+
+    /// The device by its number, or all in turn; else the fastest by multiprocessors
+    /// and clock.
+    #[arg(long, value_name = "N|all", allow_negative_numbers = true, value_parser = parse_device)]
+    pub device: Option<DeviceChoice>,
+
     /// The CUDA runtime to load, a file or a directory; nothing else is tried.
     #[arg(long, value_name = "PATH")]
     pub cudart: Option<PathBuf>,
+
+    /// The machine that the model is, a built-in one or a TOML file.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub model_profile: Option<String>,
+
+    /// Where the model's time comes from.
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    pub model_clock: Option<ModelClock>,
 
     /// PTX with the `clock_block` kernel, instead of the embedded one.
     #[arg(long, value_name = "FILE")]
@@ -52,7 +136,11 @@ pub struct Cli {
     /// How the kernel is loaded: by the runtime (12.8 and later) or by the driver.
     #[arg(long, value_enum, default_value_t, value_name = "ROUTE")]
     pub kernel_route: KernelRouteChoice,
+}
 
+/// What to write of a result.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
     /// What to write.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
@@ -61,9 +149,62 @@ pub struct Cli {
     #[arg(long, default_value = "-", value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Log more: -v the libraries tried, -vv every CUDA call.
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub verbose: u8,
+    /// Write only the verdicts.
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Also write the result as one HTML page with charts.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+
+    /// Also write the charts alone, as SVG files in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Options of `explain`.
+#[derive(Debug, Clone, Args)]
+pub struct ExplainArgs {
+    /// An experiment's name, or a rule's number such as R35.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// Options of `show`.
+#[derive(Debug, Clone, Args)]
+pub struct ShowArgs {
+    /// A result; `-` is standard input.
+    #[arg(value_name = "RESULT.json")]
+    pub result: PathBuf,
+
+    /// What to write.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `compare`.
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// A result, or a log of NVIDIA's sample graphMemoryFootprint.
+    #[arg(value_name = "A")]
+    pub left: PathBuf,
+
+    /// The same, to hold it to.
+    #[arg(value_name = "B")]
+    pub right: PathBuf,
+
+    /// Write only the steps that differ, and the verdict.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// The devices to run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// The one of this ordinal.
+    Ordinal(i32),
+    /// Each in turn.
+    All,
 }
 
 /// Where to run.
@@ -98,6 +239,8 @@ pub enum Format {
     Text,
     /// Everything, for machines.
     Json,
+    /// One row a step, for spreadsheets.
+    Csv,
 }
 
 impl From<KernelRouteChoice> for RouteChoice {
@@ -118,12 +261,17 @@ pub fn arguments() -> impl Iterator<Item = OsString> {
     })
 }
 
-fn experiment_parser() -> impl TypedValueParser<Value = &'static Experiment> {
-    PossibleValuesParser::new(EXPERIMENTS.iter().map(|experiment| experiment.name)).map(|name| {
-        EXPERIMENTS
+/// What stands for every experiment.
+const ALL: &str = "all";
+
+fn experiment_parser() -> impl TypedValueParser<Value = &'static [Experiment]> {
+    let names = EXPERIMENTS.iter().map(|experiment| experiment.name);
+    PossibleValuesParser::new(names.chain([ALL])).map(|name| {
+        let found = EXPERIMENTS
             .iter()
-            .find(|experiment| experiment.name == name)
-            .unwrap_or_else(|| unreachable!("only these names are accepted"))
+            .find(|experiment| experiment.name == name);
+        // Only these names are accepted, and the one that no experiment has is all.
+        found.map_or(EXPERIMENTS, std::slice::from_ref)
     })
 }
 
@@ -144,6 +292,23 @@ fn parse_graphs(text: &str) -> Result<usize, String> {
         Ok(graphs) => Ok(graphs),
         Err(_) => Err("a number of graphs, 1 or more".to_owned()),
     }
+}
+
+fn parse_repeat(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least once".to_owned()),
+        Ok(cycles) => Ok(cycles),
+        Err(_) => Err("a number of cycles, 1 or more".to_owned()),
+    }
+}
+
+fn parse_device(text: &str) -> Result<DeviceChoice, String> {
+    if text == "all" {
+        return Ok(DeviceChoice::All);
+    }
+    text.parse()
+        .map(DeviceChoice::Ordinal)
+        .map_err(|_| "a device's number, or all".to_owned())
 }
 
 fn parse_hold(text: &str) -> Result<Duration, String> {
@@ -175,6 +340,8 @@ mod tests {
         assert!(parse_bytes("many").unwrap_err().contains("64MiB"));
         assert!(parse_graphs("0").unwrap_err().contains("at least 1"));
         assert!(parse_graphs("-1").unwrap_err().contains("1 or more"));
+        assert!(parse_repeat("0").unwrap_err().contains("once"));
+        assert!(parse_device("first").unwrap_err().contains("all"));
         assert!(parse_hold("0s").unwrap_err().contains("longer"));
         assert!(parse_hold("2h").unwrap_err().contains("60s"));
         assert!(parse_hold("soon").unwrap_err().contains("2ms"));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use crate::cuda::CudaError;
-use crate::results::Verdict;
+use crate::results::{RunResult, Verdict};
 
 /// Exit code of a run in which every check passed.
 pub const PASS: u8 = 0;
@@ -14,6 +14,8 @@ pub const FAIL: u8 = 1;
 pub const WAIVED: u8 = 2;
 /// Exit code of a run whose conditions could not be brought about.
 pub const INCONCLUSIVE: u8 = 3;
+/// Exit code of a run that Ctrl-C ended, as shells have it for SIGINT.
+pub const INTERRUPTED: u8 = 130;
 /// Exit code of wrong usage (`EX_USAGE`).
 pub const USAGE: u8 = 64;
 
@@ -24,7 +26,8 @@ Exit codes:
   1   a check failed, or an error
   2   waived: this machine cannot run it (driver, device or memory pools)
   3   inconclusive: graphs could not be made to overlap
-  64  wrong usage";
+  64  wrong usage
+  130 interrupted: what had ended was written";
 
 /// Why a run ended before it had a result: what, and what to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,8 +110,9 @@ impl std::error::Error for Stop {}
 
 /// The exit code of a finished run.
 #[must_use]
-pub fn code_of(verdict: Verdict) -> ExitCode {
-    ExitCode::from(match verdict {
+pub fn code_of(result: &RunResult) -> ExitCode {
+    ExitCode::from(match result.verdict {
+        _ if result.interrupted => INTERRUPTED,
         Verdict::Pass => PASS,
         Verdict::Fail => FAIL,
         Verdict::Inconclusive => INCONCLUSIVE,

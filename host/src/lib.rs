@@ -4,6 +4,8 @@
 //! - [`cuda`] is the safe layer over the runtime's table, and the only unsafe code.
 //! - [`experiments`] do things and note the memory after each; one file each.
 //! - [`results`] is what they found, as data; [`report`] prints it.
+//! - [`results_file`] reads results back, [`trend`] judges a repeated run.
+//! - [`rules`] are what checks rest on; [`explain`] prints them.
 //! - [`backend`] chooses between a GPU and the model runtime.
 
 pub mod backend;
@@ -11,9 +13,14 @@ pub mod cli;
 pub mod cuda;
 pub mod exit;
 pub mod experiments;
+pub mod explain;
+pub mod host_memory;
 pub mod kernel_source;
 pub mod report;
 pub mod results;
+pub mod results_file;
+pub mod rules;
 mod run;
+pub mod trend;
 
 pub use run::run;

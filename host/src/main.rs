@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error),
     };
+    cli.apply_color();
     log_to_stderr(cli.verbose);
     match run(&cli) {
         Ok(code) => code,

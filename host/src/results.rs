@@ -61,6 +61,23 @@ pub struct DeviceResult {
     pub verdict: Verdict,
 }
 
+impl DeviceResult {
+    /// A device of which nothing is known yet.
+    #[must_use]
+    pub fn new(ordinal: i32) -> Self {
+        Self {
+            ordinal,
+            device: None,
+            kernel_route: None,
+            unit_bytes: None,
+            experiments: Vec::new(),
+            repeat: None,
+            stopped: None,
+            verdict: Verdict::Pass,
+        }
+    }
+}
+
 /// Why a device came to nothing, in a run that went on with others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
@@ -153,7 +170,7 @@ fn once() -> usize {
 }
 
 /// Where the model's time comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelClock {
     /// The host's clock: host times and modelled times go together.
@@ -255,6 +272,25 @@ pub enum Action {
     Refuse,
 }
 
+impl Action {
+    /// As in JSON and CSV.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Instantiate => "instantiate",
+            Self::Upload => "upload",
+            Self::Launch => "launch",
+            Self::Synchronize => "synchronize",
+            Self::Free => "free",
+            Self::Destroy => "destroy",
+            Self::Trim => "trim",
+            Self::Allocate => "allocate",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
 /// One claim, and whether it held.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
@@ -349,8 +385,24 @@ pub struct Cycle {
     pub verdict: Verdict,
     /// Resident memory of this process; `None` where the system does not tell.
     pub host_resident_bytes: Option<u64>,
-    /// The device's memory.
-    pub memory: Snapshot,
+    /// The device's memory; `None` if it could not be read.
+    pub memory: Option<Snapshot>,
+}
+
+impl Cycle {
+    /// The bytes of one kind; `None` if they could not be read.
+    #[must_use]
+    pub fn bytes(&self, kind: MemoryKind) -> Option<u64> {
+        let memory = self.memory.as_ref();
+        match kind {
+            MemoryKind::HostResident => self.host_resident_bytes,
+            MemoryKind::DeviceInUse => {
+                memory.map(|m| m.device_total_bytes.saturating_sub(m.device_free_bytes))
+            }
+            MemoryKind::GraphUsed => memory.map(|m| m.used_bytes),
+            MemoryKind::GraphReserved => memory.map(|m| m.reserved_bytes),
+        }
+    }
 }
 
 /// How one kind of memory moved from cycle to cycle.

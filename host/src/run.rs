@@ -1,18 +1,25 @@
-//! A run from arguments to result: choose a backend, load the kernel, run the
-//! experiments, report each as it ends.
+//! A run from arguments to result: choose a backend, then on each device load the
+//! kernel and run the experiments, reporting each as it ends.
+
+mod interrupt;
+mod progress;
+mod repeat;
 
 use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
 
 use crate::backend::{self, Chosen};
-use crate::cli::Cli;
+use crate::cli::{Cli, Command, DeviceChoice, RunArgs};
 use crate::cuda::{Device, Kernel, KernelError, Runtime};
-use crate::exit::{self, Stop};
-use crate::experiments::{Choices, EXPERIMENTS, Experiment, Lab};
+use crate::exit::{self, Stop, StopKind};
+use crate::experiments::{Choices, Experiment, Lab, OF_THE_SAMPLE};
 use crate::kernel_source::{KERNEL_NAME, KernelSource};
-use crate::report;
 use crate::results::{
-    Backend, BackendKind, KernelInfo, RunResult, SCHEMA_VERSION, Settings, Tool, Verdict,
+    Backend, BackendKind, DeviceResult, ExperimentResult, KernelInfo, RunResult, SCHEMA_VERSION,
+    Settings, Stopped, Tool, Verdict,
 };
+use crate::{explain, report, results_file};
+use interrupt::Interrupt;
 
 /// Does what the arguments ask for.
 ///
@@ -22,91 +29,287 @@ use crate::results::{
 /// or an error before the first experiment. An error in an experiment is part of
 /// the result.
 pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
-    let source = KernelSource::get(cli.ptx.as_deref())?;
-    let mut reporter = report::open(cli)?;
-    let Chosen {
-        runtime,
-        device,
-        why,
-    } = backend::choose(cli)?;
-    let verdict = run_on(
-        cli,
-        &runtime,
-        Device::new(&runtime, device),
-        &source,
-        why,
-        &mut *reporter,
-    )?;
-    Ok(exit::code_of(verdict))
+    match &cli.command {
+        None if cli.run.list => explain::list(),
+        None => experiments(&cli.run),
+        Some(Command::Explain(args)) => explain::explain(args),
+        Some(Command::Show(args)) => {
+            let result = results_file::read(&args.result)?;
+            report::open(&args.output)?.show(&result)?;
+            Ok(exit::code_of(&result))
+        }
+    }
 }
 
-fn run_on(
-    cli: &Cli,
+fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
+    let source = KernelSource::get(args.on.ptx.as_deref())?;
+    let reporter = report::open(&args.output)?;
+    let Chosen {
+        runtime,
+        devices,
+        why,
+    } = backend::choose(&args.on)?;
+    ask_before_filling(args, &runtime)?;
+    let mut run = Run {
+        args,
+        runtime: &runtime,
+        source: &source,
+        interrupt: Interrupt::on_ctrl_c(),
+        result: empty_result(args, &runtime, &source, why),
+        reporter,
+    };
+    run.all(&devices)?;
+    Ok(exit::code_of(&run.result))
+}
+
+/// A run under way.
+struct Run<'a> {
+    args: &'a RunArgs,
+    runtime: &'a Runtime,
+    source: &'a KernelSource,
+    interrupt: Interrupt,
+    result: RunResult,
+    reporter: report::Reports,
+}
+
+impl<'a> Run<'a> {
+    fn all(&mut self, devices: &[i32]) -> Result<(), Stop> {
+        let start = Instant::now();
+        self.reporter.begin(&self.result)?;
+        for &ordinal in devices {
+            if self.interrupt.asked() {
+                break;
+            }
+            self.result.devices.push(DeviceResult::new(ordinal));
+            self.device(Device::new(self.runtime, ordinal))?;
+        }
+        self.result.duration_ms = Some(start.elapsed().as_secs_f64() * 1e3);
+        self.result.interrupted = self.interrupt.asked();
+        self.conclude();
+        self.reporter.end(&self.result)?;
+        self.waived_everywhere()
+    }
+
+    /// One device's section, from its first query to its last experiment.
+    fn device(&mut self, device: Device<'a>) -> Result<(), Stop> {
+        let kernel = match self.kernel(device) {
+            Ok(kernel) => kernel,
+            Err(stop) => return self.stopped(stop),
+        };
+        let choices = Choices {
+            graphs: self.args.graphs,
+            allocation_bytes: self.args.bytes.as_u64(),
+            fixed_hold: self.args.hold,
+            leave_bytes: self.args.leave.as_u64(),
+        };
+        let lab = match Lab::new(self.runtime, device, &kernel, choices) {
+            Ok(lab) => lab,
+            Err(error) => return self.stopped(error.into()),
+        };
+        let route = kernel.route().to_string();
+        self.note(|section| {
+            section.kernel_route = Some(route);
+            section.unit_bytes = Some(lab.unit_bytes());
+        });
+        self.reporter.device(&self.result)?;
+
+        let chosen = self.chosen();
+        let wanted = chosen.len();
+        if self.args.repeat == 1 {
+            for experiment in chosen {
+                if self.interrupt.asked() {
+                    break;
+                }
+                self.report_experiment(lab.run(experiment))?;
+            }
+        } else {
+            let cycles = repeat::cycles(&lab, &chosen, self.args.repeat, &self.interrupt);
+            for experiment in cycles.kept {
+                self.report_experiment(experiment)?;
+            }
+            self.note(|section| section.repeat = Some(cycles.repeat));
+        }
+        self.end_section(wanted)
+    }
+
+    fn report_experiment(&mut self, experiment: ExperimentResult) -> Result<(), Stop> {
+        self.note(|section| section.experiments.push(experiment));
+        Ok(self.reporter.experiment(&self.result)?)
+    }
+
+    fn end_section(&mut self, wanted: usize) -> Result<(), Stop> {
+        self.note(|section| {
+            let experiments = section.experiments.iter().map(|e| e.verdict);
+            let trends = section.repeat.iter().map(|repeat| repeat.verdict);
+            // What was not run has shown nothing.
+            let all_ran = match section.experiments.len() == wanted {
+                true => Verdict::Pass,
+                false => Verdict::Inconclusive,
+            };
+            section.verdict = Verdict::worst(experiments.chain(trends).chain([all_ran]));
+        });
+        Ok(self.reporter.device_end(&self.result)?)
+    }
+
+    /// What keeps one of several devices from running is part of the result; with
+    /// one device there is no result.
+    fn stopped(&mut self, stop: Stop) -> Result<(), Stop> {
+        if self.args.on.device != Some(DeviceChoice::All) {
+            return Err(stop);
+        }
+        let waived = stop.kind == StopKind::Waived;
+        self.note(|section| {
+            section.stopped = Some(Stopped {
+                waived,
+                what: stop.what,
+                remedy: stop.remedy,
+            });
+            section.verdict = if waived {
+                Verdict::Inconclusive
+            } else {
+                Verdict::Fail
+            };
+        });
+        self.reporter.device(&self.result)?;
+        Ok(self.reporter.device_end(&self.result)?)
+    }
+
+    /// The kernel, loaded on a device that is fit for it and current.
+    fn kernel(&mut self, device: Device<'a>) -> Result<Kernel<'a>, Stop> {
+        let info = device.info()?;
+        let capability = info.compute_capability;
+        self.note(|section| section.device = Some(info));
+        backend::needs_memory_pools(device)?;
+        if let Some(driver) = self.runtime.driver_version() {
+            self.source
+                .header
+                .check(driver.0, capability)
+                .map_err(|refusal| {
+                    Stop::error(
+                        format!("{}: {refusal}", self.source.origin),
+                        refusal.remedy(),
+                    )
+                })?;
+        }
+        device.make_current()?;
+        let route = self.args.on.kernel_route.into();
+        Kernel::load(self.runtime, &self.source.ptx, KERNEL_NAME, route).map_err(kernel_stop)
+    }
+
+    fn conclude(&mut self) {
+        let devices = self.result.devices.iter().map(|device| device.verdict);
+        let all_ran = match self.result.devices.is_empty() {
+            true => Verdict::Inconclusive,
+            false => Verdict::Pass,
+        };
+        self.result.verdict = Verdict::worst(devices.chain([all_ran]));
+    }
+
+    /// A machine on which no device can do this is waived, as with one device.
+    fn waived_everywhere(&self) -> Result<(), Stop> {
+        let devices = &self.result.devices;
+        let waived = |device: &DeviceResult| device.stopped.as_ref().is_some_and(|s| s.waived);
+        match devices.last().and_then(|device| device.stopped.as_ref()) {
+            Some(stopped) if devices.iter().all(waived) => Err(Stop::waived(
+                format!("no device can run this; the last: {}", stopped.what),
+                stopped.remedy.clone(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn chosen(&self) -> Vec<&'static Experiment> {
+        if self.args.experiments.is_empty() {
+            OF_THE_SAMPLE.iter().collect()
+        } else {
+            let all = self.args.experiments.iter().copied().flatten();
+            let may_fill = may_fill_the_device(self.args, self.runtime);
+            all.filter(|experiment| may_fill || !experiment.fills_the_device())
+                .collect()
+        }
+    }
+
+    /// Changes the section of the device in turn.
+    fn note(&mut self, change: impl FnOnce(&mut DeviceResult)) {
+        if let Some(section) = self.result.devices.last_mut() {
+            change(section);
+        }
+    }
+}
+
+/// Whether an experiment may take a device's free memory: of a GPU if the user says
+/// so, of the model at any time.
+fn may_fill_the_device(args: &RunArgs, runtime: &Runtime) -> bool {
+    args.yes || runtime.model_description().is_some()
+}
+
+/// Refuses an experiment that needs the user's consent and was named without it;
+/// among all of them it is only left out.
+fn ask_before_filling(args: &RunArgs, runtime: &Runtime) -> Result<(), Stop> {
+    if may_fill_the_device(args, runtime) {
+        return Ok(());
+    }
+    for chosen in &args.experiments {
+        match chosen {
+            [one] if one.fills_the_device() => {
+                return Err(Stop::usage(
+                    format!(
+                        "{} takes the GPU's free memory, all but {} (--leave)",
+                        one.name, args.leave
+                    ),
+                    "add --yes if nobody else needs that memory",
+                ));
+            }
+            many => {
+                for left_out in many.iter().filter(|one| one.fills_the_device()) {
+                    log::warn!(
+                        "{} is left out, since it fills the GPU; --yes runs it",
+                        left_out.name
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn empty_result(
+    args: &RunArgs,
     runtime: &Runtime,
-    device: Device<'_>,
     source: &KernelSource,
     why: Option<String>,
-    reporter: &mut dyn report::Reporter,
-) -> Result<Verdict, Stop> {
-    let info = device.info()?;
-    if let Some(driver) = runtime.driver_version() {
-        source
-            .header
-            .check(driver.0, info.compute_capability)
-            .map_err(|refusal| {
-                Stop::error(format!("{}: {refusal}", source.origin), refusal.remedy())
-            })?;
-    }
-    device.make_current()?;
-    let kernel = Kernel::load(runtime, &source.ptx, KERNEL_NAME, cli.kernel_route.into())
-        .map_err(kernel_stop)?;
-    let choices = Choices {
-        graphs: cli.graphs,
-        allocation_bytes: cli.bytes.as_u64(),
-        fixed_hold: cli.hold,
-    };
-    let lab = Lab::new(runtime, device, &kernel, choices)?;
-
-    let mut result = RunResult {
+) -> RunResult {
+    let backend = describe(runtime, why);
+    let on_model = backend.kind == BackendKind::Model;
+    RunResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool {
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-        backend: describe(runtime, why),
-        device: info,
+        started_at: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string()),
+        backend,
         kernel: KernelInfo {
             name: KERNEL_NAME.to_owned(),
             source: source.origin.clone(),
             ptx_version: source.header.version.to_string(),
             ptx_target: source.header.target.to_string(),
             compiler: source.header.made_by("compiler").map(str::to_owned),
-            route: kernel.route().to_string(),
+            provenance: source.header.provenance.clone(),
         },
         settings: Settings {
-            graphs: choices.graphs,
-            allocation_bytes: choices.allocation_bytes,
-            fixed_hold_ms: choices.fixed_hold.map(|hold| hold.as_secs_f64() * 1e3),
+            graphs: args.graphs,
+            allocation_bytes: args.bytes.as_u64(),
+            fixed_hold_ms: args.hold.map(|hold| hold.as_secs_f64() * 1e3),
+            repeat: args.repeat,
+            model_profile: args.on.model_profile.clone(),
+            model_clock: on_model.then(|| backend::model_clock(&args.on)),
         },
-        unit_bytes: lab.unit_bytes(),
-        experiments: Vec::new(),
+        devices: Vec::new(),
+        interrupted: false,
+        duration_ms: None,
         verdict: Verdict::Pass,
-    };
-    let all: Vec<&Experiment> = EXPERIMENTS.iter().collect();
-    let chosen = if cli.experiments.is_empty() {
-        &all
-    } else {
-        &cli.experiments
-    };
-    reporter.begin(&result)?;
-    for experiment in chosen {
-        let outcome = lab.run(experiment);
-        result.verdict = result.verdict.max(outcome.verdict);
-        result.experiments.push(outcome);
-        reporter.experiment(&result)?;
     }
-    reporter.end(&result)?;
-    Ok(result.verdict)
 }
 
 fn describe(runtime: &Runtime, why: Option<String>) -> Backend {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{bare, on_the_model};
+use support::{bare, on_the_model, only_device};
 
 #[test]
 fn bad_values_are_refused_with_what_was_wrong_and_what_is_allowed() {
@@ -82,7 +82,7 @@ fn the_samples_spelling_of_the_device_is_understood() {
     let (result, code) = on_the_model()
         .args(&["-device=0", "--experiment", "virtual-address-reuse"])
         .result();
-    assert_eq!((result.device.ordinal, code), (0, 0));
+    assert_eq!((only_device(&result).ordinal, code), (0, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use graph_memory_footprint::results::{Action, BackendKind, RunResult, Verdict};
-use support::{experiment, on_the_model};
+use support::{experiment, on_the_model, only_device};
 
 const MIB: u64 = 1 << 20;
 
@@ -21,7 +21,7 @@ fn the_golden_traces_of_the_rules_come_out() {
     assert_eq!(code, 0, "{result:#?}");
     assert_eq!(result.verdict, Verdict::Pass);
     assert_eq!(result.backend.kind, BackendKind::Model);
-    assert_eq!(result.unit_bytes, 64 * MIB);
+    assert_eq!(only_device(&result).unit_bytes, Some(64 * MIB));
     // E1 to E4 of the rules.
     assert_eq!(
         used_after(&result, "virtual-address-reuse", Action::Launch),
@@ -52,7 +52,7 @@ fn the_golden_traces_of_the_rules_come_out() {
         used_after(&result, "unfreed-allocations", Action::Trim),
         [512, 0]
     );
-    for experiment in &result.experiments {
+    for experiment in &only_device(&result).experiments {
         assert_eq!(
             experiment
                 .steps
@@ -69,7 +69,11 @@ fn m1_a_unit_is_the_size_rounded_up_to_the_granularity() {
         let (result, code) = on_the_model()
             .args(&["--bytes", bytes, "--graphs", "2"])
             .result();
-        assert_eq!((result.unit_bytes / MIB, code), (unit_mib, 0), "{bytes}");
+        assert_eq!(
+            (only_device(&result).unit_bytes, code),
+            (Some(unit_mib * MIB), 0),
+            "{bytes}"
+        );
     }
 }
 
@@ -119,7 +123,7 @@ fn experiments_are_chosen_by_name_and_run_in_the_order_given() {
     let names = ["unfreed-allocations", "virtual-address-reuse"];
     let scenario = on_the_model().args(&["--experiment", names[0], "--experiment", names[1]]);
     let (result, _) = scenario.result();
-    let ran: Vec<_> = result
+    let ran: Vec<_> = only_device(&result)
         .experiments
         .iter()
         .map(|experiment| &experiment.name)

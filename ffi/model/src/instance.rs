@@ -24,6 +24,33 @@ pub struct Config {
     pub faults: Vec<Fault>,
 }
 
+impl Config {
+    /// What the environment asks for, as [`configure`] lists it.
+    ///
+    /// # Errors
+    ///
+    /// A variable that names what is not there, with its name.
+    pub fn from_environment() -> Result<Self, String> {
+        config_from(|name| std::env::var(name).ok())
+    }
+}
+
+/// A profile by the name of a built-in one, or from a TOML file: what has a dot or
+/// a slash in it is a file.
+///
+/// # Errors
+///
+/// A name that no built-in profile has, or a file that is no profile.
+pub fn profile_named(name: &str) -> Result<Profile, String> {
+    let built_in = Profile::BUILT_IN.iter().any(|(known, _)| *known == name);
+    let looks_like_a_file = name.contains(['/', '\\', '.']);
+    if built_in || !looks_like_a_file {
+        return Profile::built_in(name).map_err(|error| error.to_string());
+    }
+    let text = std::fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))?;
+    Profile::from_toml(&text).map_err(|error| format!("{name}: {error}"))
+}
+
 /// The process's model has been started already, by [`configure`] or by a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the model runtime has been started already; configure it before the first call")]
@@ -85,7 +112,7 @@ impl Instance {
     /// From the environment. What it names wrongly is said once on standard
     /// error, and every call that needs a driver then ends in 3.
     fn from_environment() -> Self {
-        match config_from(|name| std::env::var(name).ok()) {
+        match Config::from_environment() {
             Ok(config) => Self::new(config),
             Err(problem) => {
                 eprintln!("cudart_model: {problem}");
@@ -105,16 +132,8 @@ impl Instance {
 pub(crate) fn config_from(variable: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
     let mut config = Config::default();
     if let Some(name) = variable("CUDART_MODEL_PROFILE").filter(|name| !name.is_empty()) {
-        let built_in = Profile::BUILT_IN.iter().any(|(known, _)| *known == name);
-        let looks_like_a_file = name.contains(['/', '\\', '.']);
-        config.profile = if built_in || !looks_like_a_file {
-            Profile::built_in(&name)
-        } else {
-            let text = std::fs::read_to_string(&name)
-                .map_err(|error| format!("CUDART_MODEL_PROFILE: {name}: {error}"))?;
-            Profile::from_toml(&text)
-        }
-        .map_err(|error| format!("CUDART_MODEL_PROFILE: {error}"))?;
+        config.profile =
+            profile_named(&name).map_err(|error| format!("CUDART_MODEL_PROFILE: {error}"))?;
     }
     config.clock = match variable("CUDART_MODEL_CLOCK").as_deref() {
         None | Some("" | "real") => ClockKind::Real,

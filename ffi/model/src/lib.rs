@@ -36,6 +36,6 @@ pub use abi::symbol;
 pub use clock::ClockKind;
 pub use faults::Fault;
 pub use functions::FunctionId;
-pub use instance::{AlreadyStarted, Config, Isolated, configure};
+pub use instance::{AlreadyStarted, Config, Isolated, configure, profile_named};
 pub use profile::Profile;
 pub use runtime::LiveObjects;

@@ -6,66 +6,32 @@
 //! of its memory could be given to a later one. Where the proof fails the graphs
 //! are made to run twice as long and everything is done again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::graphs::alloc_spin_free;
-use super::{Experiment, Lab, Notebook, milliseconds};
+use super::overlap::{Asked, until_proven};
+use super::{Experiment, Lab, Notebook};
 use crate::cuda::{Result, Stream};
-use crate::results::{Action, OverlapProof};
+use crate::results::Action;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "concurrent-streams",
     title: "Concurrent graphs on several streams",
     shows: "Graphs that may run at the same time cannot share physical memory: each launch \
             adds a unit. That they did overlap is proven, not assumed.",
+    teaches: "Every stream that runs graphs with allocations needs memory of its own, for as \
+              long as the graphs overlap. Streams that merely could overlap do not count: once \
+              a graph has finished, the next launch on any stream may take its memory. So a \
+              footprint measured with short kernels says little about one with long kernels.",
+    rules: &["R25", "R31", "R34", "R36", "R37", "R42", "M18"],
     run,
 };
 
-/// Graphs launched to measure what a launch costs.
-const CALIBRATION_LAUNCHES: usize = 4;
-
-/// The first hold is this many times what all launches should take.
-const HOLD_MARGIN: u32 = 2;
-
-/// The shortest first hold.
-const LEAST_HOLD: Duration = Duration::from_millis(2);
-
-/// No graph is made to run longer than this.
-const LONGEST_HOLD: Duration = Duration::from_secs(2);
-
-/// How often the hold is doubled before giving up.
-const ATTEMPTS: u32 = 8;
-
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.baseline()?;
-    let steps_before = notebook.step_count();
-    let launch_cost = measure_launch_cost(lab)?;
-
-    let launches = u32::try_from(lab.graphs).unwrap_or(u32::MAX);
-    let first_hold = launch_cost
-        .saturating_mul(launches)
-        .saturating_mul(HOLD_MARGIN);
-    let mut hold = lab
-        .fixed_hold
-        .unwrap_or(first_hold.clamp(LEAST_HOLD, LONGEST_HOLD));
-    let mut attempts = 1;
-    let proof = loop {
-        let streams_busy = launch_all(lab, notebook, hold)?;
-        let proof = OverlapProof {
-            launch_cost_ms: milliseconds(launch_cost),
-            hold_ms: milliseconds(hold),
-            attempts,
-            streams_busy,
-        };
-        let give_up = lab.fixed_hold.is_some() || attempts == ATTEMPTS || hold >= LONGEST_HOLD;
-        if proof.holds() || give_up {
-            break proof;
-        }
-        lab.device.graph_memory().trim()?;
-        notebook.keep_steps(steps_before);
-        hold = (hold * 2).min(LONGEST_HOLD);
-        attempts += 1;
-    };
+    let proof = until_proven(lab, notebook, lab.graphs, |notebook, hold| {
+        launch_all(lab, notebook, hold)
+    })?;
 
     let unit = lab.unit_bytes();
     let first_check = notebook.check_count_so_far();
@@ -92,8 +58,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 }
 
 /// One attempt: a graph and a stream each, launched as fast as the footprint can be
-/// read. Returns whether each stream was still busy after the last reading.
-fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Result<Vec<bool>> {
+/// read. Tells whether each stream was still busy after the last reading.
+fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Result<Asked> {
     let pairs = notebook
         .step(
             format!("instantiate {} graphs", lab.graphs),
@@ -103,6 +69,9 @@ fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Res
             let pair = |_| Ok((alloc_spin_free(lab, hold)?, Stream::new(lab.runtime)?));
             (0..lab.graphs).map(pair).collect::<Result<Vec<_>>>()
         })?;
+    for (index, ((_, address), _)) in pairs.iter().enumerate() {
+        notebook.allocation("x", index, *address, lab.allocation_bytes);
+    }
     for (index, ((exec, address), stream)) in pairs.iter().enumerate() {
         let _ = notebook
             .step(
@@ -112,12 +81,10 @@ fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Res
             .graph(index)
             .stream(index)
             .address(*address)
+            .hold(hold)
             .done(|| exec.launch(stream))?;
     }
-    let streams_busy = pairs
-        .iter()
-        .map(|(_, stream)| stream.is_busy())
-        .collect::<Result<_>>()?;
+    let asked = Asked::now(notebook, pairs.iter().map(|(_, stream)| stream))?;
     notebook
         .step("synchronize all streams", Action::Synchronize)
         .done(|| {
@@ -129,25 +96,5 @@ fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Res
         exec.destroy()?;
         stream.destroy()?;
     }
-    Ok(streams_busy)
-}
-
-/// Host time of one first launch and one reading of the footprint, the worst of a few.
-fn measure_launch_cost(lab: &Lab<'_>) -> Result<Duration> {
-    let memory = lab.device.graph_memory();
-    let stream = Stream::new(lab.runtime)?;
-    let mut worst = Duration::ZERO;
-    for _ in 0..CALIBRATION_LAUNCHES.min(lab.graphs) {
-        let (exec, _) = alloc_spin_free(lab, Duration::ZERO)?;
-        let start = Instant::now();
-        let _ = exec.launch(&stream)?;
-        memory.snapshot()?;
-        worst = worst.max(start.elapsed());
-        stream.synchronize()?;
-        exec.destroy()?;
-        // So that the next launch maps anew, as the launches to be timed do.
-        memory.trim()?;
-    }
-    memory.reset_high_marks()?;
-    Ok(worst)
+    Ok(asked)
 }

@@ -10,8 +10,16 @@ pub(super) const SHORT_HOLD: Duration = Duration::from_micros(50);
 
 /// Alloc, then free: the least that maps memory.
 pub(super) fn alloc_free<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
+    alloc_free_of(lab, lab.allocation_bytes)
+}
+
+/// The same with an allocation of `bytes`.
+pub(super) fn alloc_free_of<'rt>(
+    lab: &Lab<'rt>,
+    bytes: u64,
+) -> Result<(GraphExec<'rt>, DeviceAddress)> {
     let graph = lab.graph()?;
-    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let alloc = graph.add_alloc(&[], bytes)?;
     graph.add_free(&[alloc.node], alloc.address)?;
     Ok((graph.instantiate()?, alloc.address))
 }
@@ -21,8 +29,17 @@ pub(super) fn alloc_spin_free<'rt>(
     lab: &Lab<'rt>,
     hold: Duration,
 ) -> Result<(GraphExec<'rt>, DeviceAddress)> {
+    alloc_spin_free_of(lab, lab.allocation_bytes, hold)
+}
+
+/// The same with an allocation of `bytes`.
+pub(super) fn alloc_spin_free_of<'rt>(
+    lab: &Lab<'rt>,
+    bytes: u64,
+    hold: Duration,
+) -> Result<(GraphExec<'rt>, DeviceAddress)> {
     let graph = lab.graph()?;
-    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let alloc = graph.add_alloc(&[], bytes)?;
     let spin = graph.add_kernel(&[alloc.node], lab.kernel, lab.clocks(hold))?;
     graph.add_free(&[spin], alloc.address)?;
     Ok((graph.instantiate()?, alloc.address))
@@ -30,9 +47,24 @@ pub(super) fn alloc_spin_free<'rt>(
 
 /// Alloc alone: what is allocated outlives the launch.
 pub(super) fn alloc_only<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
+    alloc_only_of(lab, lab.allocation_bytes)
+}
+
+/// The same with an allocation of `bytes`.
+pub(super) fn alloc_only_of<'rt>(
+    lab: &Lab<'rt>,
+    bytes: u64,
+) -> Result<(GraphExec<'rt>, DeviceAddress)> {
     let graph = lab.graph()?;
-    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let alloc = graph.add_alloc(&[], bytes)?;
     Ok((graph.instantiate()?, alloc.address))
+}
+
+/// A kernel that ends at once, and no memory.
+pub(super) fn spin_only<'rt>(lab: &Lab<'rt>) -> Result<GraphExec<'rt>> {
+    let graph = lab.graph()?;
+    graph.add_kernel(&[], lab.kernel, 0)?;
+    graph.instantiate()
 }
 
 impl<'rt> Lab<'rt> {

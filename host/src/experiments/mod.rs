@@ -2,27 +2,54 @@
 //! shows. An experiment does things, notes the memory after each, and checks its
 //! claims; it prints nothing.
 
+mod auto_free;
+mod checks;
 mod concurrent_streams;
+mod finished_elsewhere;
+mod granularity;
 mod graphs;
+mod limits;
 mod notebook;
+mod order_matters;
+mod out_of_memory;
+mod overlap;
 mod physical_memory_reuse;
+mod relaunch_unfreed;
+mod size_mix;
 mod unfreed_allocations;
+mod upload;
 mod virtual_address_reuse;
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 pub use notebook::Notebook;
+use notebook::Notes;
 
-use crate::cuda::{CudaError, Device, Kernel, Result, Runtime, Stream};
+use crate::cuda::{CudaError, Device, Kernel, Result, Runtime, Snapshot, Stream};
 use crate::results::{ExperimentResult, FailedCall, Verdict};
 
-/// The experiments, in the order in which they build on each other.
+/// The experiments, in the order in which they build on each other: the four of
+/// NVIDIA's sample, then the questions that people bring to graph memory.
 pub const EXPERIMENTS: &[Experiment] = &[
     virtual_address_reuse::EXPERIMENT,
     physical_memory_reuse::EXPERIMENT,
     concurrent_streams::EXPERIMENT,
     unfreed_allocations::EXPERIMENT,
+    order_matters::EXPERIMENT,
+    auto_free::EXPERIMENT,
+    relaunch_unfreed::EXPERIMENT,
+    finished_elsewhere::EXPERIMENT,
+    size_mix::EXPERIMENT,
+    granularity::EXPERIMENT,
+    upload::EXPERIMENT,
+    limits::EXPERIMENT,
+    // Last, since it may leave memory reserved that no trim gives back.
+    out_of_memory::EXPERIMENT,
 ];
+
+/// Those of NVIDIA's sample, which run when none is named.
+pub const OF_THE_SAMPLE: &[Experiment] = EXPERIMENTS.split_at(4).0;
 
 /// One experiment.
 #[derive(Debug)]
@@ -33,6 +60,12 @@ pub struct Experiment {
     pub title: &'static str,
     /// What it shows, in a sentence or two.
     pub shows: &'static str,
+    /// What to take away from it, in a few sentences: what it means for a program
+    /// that uses graph memory.
+    pub teaches: &'static str,
+    /// The rules that its checks rest on and that explain it, such as `R35`; each is
+    /// in [`crate::rules`].
+    pub rules: &'static [&'static str],
     run: fn(&Lab<'_>, &mut Notebook<'_>) -> Result<()>,
 }
 
@@ -46,7 +79,11 @@ pub struct Lab<'rt> {
     graphs: usize,
     allocation_bytes: u64,
     fixed_hold: Option<Duration>,
+    leave_bytes: u64,
     unit_bytes: u64,
+    block_bytes: u64,
+    /// Reserved bytes that an experiment found no trim to give back.
+    lost_bytes: Cell<u64>,
 }
 
 /// What the user can choose about the experiments.
@@ -58,6 +95,8 @@ pub struct Choices {
     pub allocation_bytes: u64,
     /// How long graphs run, if the user wants to fix it.
     pub fixed_hold: Option<Duration>,
+    /// Free memory that an experiment which fills the device leaves to others.
+    pub leave_bytes: u64,
 }
 
 impl<'rt> Lab<'rt> {
@@ -80,9 +119,13 @@ impl<'rt> Lab<'rt> {
             graphs: choices.graphs,
             allocation_bytes: choices.allocation_bytes,
             fixed_hold: choices.fixed_hold,
+            leave_bytes: choices.leave_bytes,
             unit_bytes: 0,
+            block_bytes: 0,
+            lost_bytes: Cell::new(0),
         };
-        lab.unit_bytes = lab.measure_unit()?;
+        lab.unit_bytes = lab.measure_footprint(choices.allocation_bytes)?;
+        lab.block_bytes = lab.measure_footprint(1)?;
         Ok(lab)
     }
 
@@ -95,18 +138,41 @@ impl<'rt> Lab<'rt> {
         self.unit_bytes
     }
 
+    /// What one launch of a graph that allocates a single byte maps: the block that
+    /// physical memory comes in (M1), in bytes.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    /// Whether a GPU runs this, so that host times of calls mean something.
+    fn is_measured(&self) -> bool {
+        self.runtime.model_description().is_none()
+    }
+
+    /// The device's memory at this moment; `None` if it cannot be read.
+    #[must_use]
+    pub fn memory_now(&self) -> Option<Snapshot> {
+        self.device.graph_memory().snapshot().ok()
+    }
+
     /// Runs one experiment. An error ends it, keeps what was noted so far, and
     /// leaves the device ready for the next one where that is possible.
     #[must_use]
     pub fn run(&self, experiment: &Experiment) -> ExperimentResult {
         let start = Instant::now();
-        let mut notebook = Notebook::new(self.device.graph_memory());
+        let mut notebook = Notebook::new(self.device.graph_memory(), self.lost_bytes.get());
         let outcome = (experiment.run)(self, &mut notebook);
         if outcome.is_err() {
             self.recover();
         }
         let error = outcome.err().map(|error| FailedCall::from(&error));
-        let (steps, checks, overlap) = notebook.into_parts();
+        let Notes {
+            steps,
+            checks,
+            allocations,
+            overlap,
+        } = notebook.into_notes();
         let verdict = match error {
             Some(_) => Verdict::Fail,
             None => Verdict::worst(checks.iter().map(|check| check.verdict)),
@@ -115,6 +181,8 @@ impl<'rt> Lab<'rt> {
             name: experiment.name.to_owned(),
             title: experiment.title.to_owned(),
             shows: experiment.shows.to_owned(),
+            teaches: experiment.teaches.to_owned(),
+            allocations,
             steps,
             checks,
             overlap,
@@ -124,8 +192,8 @@ impl<'rt> Lab<'rt> {
         }
     }
 
-    fn measure_unit(&self) -> Result<u64> {
-        let (exec, _) = graphs::alloc_free(self)?;
+    fn measure_footprint(&self, bytes: u64) -> Result<u64> {
+        let (exec, _) = graphs::alloc_free_of(self, bytes)?;
         let stream = Stream::new(self.runtime)?;
         let launched = exec.launch(&stream)?;
         debug_assert!(
@@ -134,10 +202,10 @@ impl<'rt> Lab<'rt> {
         );
         stream.synchronize()?;
         let memory = self.device.graph_memory();
-        let unit = memory.snapshot()?.used_bytes;
+        let footprint = memory.snapshot()?.used_bytes;
         exec.destroy()?;
         memory.trim()?;
-        Ok(unit)
+        Ok(footprint)
     }
 
     /// After an error: lets what still runs end, and gives memory back. What fails
@@ -151,6 +219,15 @@ impl<'rt> Lab<'rt> {
                 log::debug!("while cleaning up: {error}");
             }
         }
+    }
+}
+
+impl Experiment {
+    /// Whether it takes all of a device's free memory but a margin, which someone
+    /// who shares the device wants to be asked about.
+    #[must_use]
+    pub fn fills_the_device(&self) -> bool {
+        self.name == out_of_memory::EXPERIMENT.name
     }
 }
 

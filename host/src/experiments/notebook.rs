@@ -1,19 +1,29 @@
 //! An experiment's notes: steps with the memory after each, and checked claims.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::milliseconds;
 use crate::cuda::{DeviceAddress, GraphMemory, Result, Snapshot};
-use crate::results::{Action, Check, OverlapProof, Quantity, Step, Verdict};
+use crate::results::{Action, Allocation, Check, OverlapProof, Quantity, Step, Verdict};
 
 /// Where an experiment notes what it does and finds.
 #[derive(Debug)]
 pub struct Notebook<'rt> {
     memory: GraphMemory<'rt>,
+    lost_bytes: u64,
     start: Instant,
     steps: Vec<Step>,
     checks: Vec<Check>,
+    allocations: Vec<Allocation>,
     overlap: Option<OverlapProof>,
+}
+
+/// What is left of a notebook: the parts of a result.
+pub(super) struct Notes {
+    pub(super) steps: Vec<Step>,
+    pub(super) checks: Vec<Check>,
+    pub(super) allocations: Vec<Allocation>,
+    pub(super) overlap: Option<OverlapProof>,
 }
 
 /// A step about to be taken.
@@ -25,15 +35,19 @@ pub struct NextStep<'n, 'rt> {
     graph: Option<usize>,
     stream: Option<usize>,
     address: Option<u64>,
+    hold: Option<Duration>,
 }
 
 impl<'rt> Notebook<'rt> {
-    pub(super) fn new(memory: GraphMemory<'rt>) -> Self {
+    /// `lost_bytes` are reserved for good, by an earlier experiment.
+    pub(super) fn new(memory: GraphMemory<'rt>, lost_bytes: u64) -> Self {
         Self {
             memory,
+            lost_bytes,
             start: Instant::now(),
             steps: Vec::new(),
             checks: Vec::new(),
+            allocations: Vec::new(),
             overlap: None,
         }
     }
@@ -46,8 +60,8 @@ impl<'rt> Notebook<'rt> {
         let memory = self.last();
         self.check_bytes(
             "R31",
-            "no graph memory is held at the start",
-            0,
+            &self.but_lost("no graph memory is held at the start"),
+            self.lost_bytes,
             memory.used_bytes + memory.reserved_bytes,
         );
         Ok(())
@@ -58,8 +72,21 @@ impl<'rt> Notebook<'rt> {
         let memory = self.memory;
         self.step("trim", Action::Trim).done(|| memory.trim())?;
         let after = self.last();
-        self.check_bytes(rule, claim, 0, after.used_bytes + after.reserved_bytes);
+        self.check_bytes(
+            rule,
+            &self.but_lost(claim),
+            self.lost_bytes,
+            after.used_bytes + after.reserved_bytes,
+        );
         Ok(())
+    }
+
+    /// The claim, with what it has to except.
+    fn but_lost(&self, claim: &str) -> String {
+        match self.lost_bytes {
+            0 => claim.to_owned(),
+            _ => format!("{claim}, but what an earlier refusal took"),
+        }
     }
 
     /// Begins a step.
@@ -71,7 +98,34 @@ impl<'rt> Notebook<'rt> {
             graph: None,
             stream: None,
             address: None,
+            hold: None,
         }
+    }
+
+    /// Names an allocation that a graph makes whenever it runs, for the map of
+    /// addresses. An allocation that is named again takes the place of the first.
+    pub fn allocation(
+        &mut self,
+        name: impl Into<String>,
+        graph: usize,
+        address: DeviceAddress,
+        bytes: u64,
+    ) {
+        let name = name.into();
+        self.allocations
+            .retain(|known| (known.graph, &known.name) != (graph, &name));
+        self.allocations.push(Allocation {
+            name,
+            graph,
+            address: address.0,
+            bytes,
+        });
+    }
+
+    /// Host time since the experiment's start, in milliseconds.
+    #[must_use]
+    pub fn now_ms(&self) -> f64 {
+        milliseconds(self.start.elapsed())
     }
 
     /// The memory after the last step; all zero before the first.
@@ -199,11 +253,16 @@ impl<'rt> Notebook<'rt> {
         self.checks.len()
     }
 
-    pub(super) fn into_parts(self) -> (Vec<Step>, Vec<Check>, Option<OverlapProof>) {
-        (self.steps, self.checks, self.overlap)
+    pub(super) fn into_notes(self) -> Notes {
+        Notes {
+            steps: self.steps,
+            checks: self.checks,
+            allocations: self.allocations,
+            overlap: self.overlap,
+        }
     }
 
-    fn note(
+    pub(super) fn note(
         &mut self,
         rule: &str,
         claim: &str,
@@ -211,13 +270,32 @@ impl<'rt> Notebook<'rt> {
         measured: Quantity,
         holds: bool,
     ) {
+        self.note_verdict(
+            rule,
+            claim,
+            expected,
+            measured,
+            if holds { Verdict::Pass } else { Verdict::Fail },
+            None,
+        );
+    }
+
+    pub(super) fn note_verdict(
+        &mut self,
+        rule: &str,
+        claim: &str,
+        expected: Quantity,
+        measured: Quantity,
+        verdict: Verdict,
+        reason: Option<String>,
+    ) {
         self.checks.push(Check {
             rule: rule.to_owned(),
             claim: claim.to_owned(),
             expected,
             measured,
-            verdict: if holds { Verdict::Pass } else { Verdict::Fail },
-            reason: None,
+            verdict,
+            reason,
         });
     }
 }
@@ -244,6 +322,13 @@ impl NextStep<'_, '_> {
         self
     }
 
+    /// Says how long the launched graph's kernel is told to spin.
+    #[must_use]
+    pub fn hold(mut self, hold: Duration) -> Self {
+        self.hold = Some(hold);
+        self
+    }
+
     /// Takes the step, then reads the memory and notes both.
     pub fn done<T>(self, action: impl FnOnce() -> Result<T>) -> Result<T> {
         let before = Instant::now();
@@ -257,6 +342,7 @@ impl NextStep<'_, '_> {
             graph: self.graph,
             stream: self.stream,
             address: self.address,
+            hold_ms: self.hold.map(milliseconds),
             at_ms,
             took_ms,
             memory,

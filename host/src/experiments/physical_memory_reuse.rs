@@ -12,6 +12,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     title: "Physical memory reuse in one stream",
     shows: "Graphs launched into one stream cannot overlap, so they share physical memory: \
             the footprint is that of one. Each keeps addresses of its own.",
+    teaches: "Address and memory are two things. Every graph keeps its own virtual address for \
+              life; what is behind it is mapped at the launch and shared among graphs that \
+              cannot run at the same time. Graphs in one stream cost what the largest of them \
+              costs, however many there are. Memory stays mapped when a graph is done, so a \
+              relaunch is cheap, and only a trim gives it back.",
+    rules: &["R2", "R5", "R31", "R32", "R34", "R35", "R41", "R42"],
     run,
 };
 
@@ -40,6 +46,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         addresses.len(),
     );
 
+    for (index, &(_, address)) in graphs.iter().enumerate() {
+        notebook.allocation("x", index, address, lab.allocation_bytes);
+    }
+
     // The first graph twice, then every other: the first launch maps, and nothing
     // after it needs more.
     let stream = Stream::new(lab.runtime)?;
@@ -57,6 +67,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .graph(index)
             .stream(0)
             .address(*address)
+            .hold(hold)
             .done(|| exec.launch(&stream))?;
     }
     let launches = notebook.used_after(Action::Launch);

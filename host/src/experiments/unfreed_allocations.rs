@@ -1,5 +1,7 @@
 //! What a graph allocates and does not free stays, whatever else happens.
 
+use std::time::Duration;
+
 use super::graphs::alloc_only;
 use super::{Experiment, Lab, Notebook};
 use crate::cuda::{LiveAllocation, Result, Stream};
@@ -11,6 +13,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     shows: "An allocation without a free node outlives its launch, so its memory cannot be \
             shared or trimmed. Once freed it stays reserved until a trim, even while the \
             graph execs are alive.",
+    teaches: "A graph that allocates without freeing hands the allocation to its program, which \
+              must free it: in a stream, at once, or by a free node of another graph. Until then \
+              nothing can share its memory and no trim can take it, and the graph cannot be \
+              launched again. Freeing makes the memory reusable; a trim makes it free.",
+    rules: &["R9", "R14", "R16", "R18", "R31", "R36", "R41", "R42", "R43"],
     run,
 };
 
@@ -31,6 +38,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
                 .collect::<Result<Vec<_>>>()
         })?;
 
+    for (index, &(_, address)) in graphs.iter().enumerate() {
+        notebook.allocation("x", index, address, lab.allocation_bytes);
+    }
+
     // One stream, so nothing overlaps: only the live allocations keep the graphs
     // from sharing.
     let stream = Stream::new(lab.runtime)?;
@@ -41,6 +52,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .graph(index)
             .stream(0)
             .address(*address)
+            .hold(Duration::ZERO)
             .done(|| exec.launch(&stream))?;
         live.extend(launched.live);
     }

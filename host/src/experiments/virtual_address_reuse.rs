@@ -1,5 +1,7 @@
 //! Within one graph, an allocation may get the address of an earlier one.
 
+use std::time::Duration;
+
 use super::{Experiment, Lab, Notebook};
 use crate::cuda::{Result, Stream};
 use crate::results::Action;
@@ -9,6 +11,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     title: "Virtual address reuse in one graph",
     shows: "An allocation that is ordered after the free of an earlier one gets its address, \
             and so needs no memory of its own.",
+    teaches: "The address of a graph allocation is fixed when its node is added, long before \
+              anything runs. Order is what makes reuse possible: an edge, direct or through \
+              other nodes, from the free of A to the allocation of B. Without it the two may be \
+              alive at once, so each gets an address and memory of its own.",
+    rules: &["R1", "R3", "R4", "R13", "R31", "R42", "R48", "M1"],
     run,
 };
 
@@ -23,6 +30,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let free_a = graph.add_free(&[a.node], a.address)?;
     let b = graph.add_alloc(&[free_a], lab.allocation_bytes)?;
     graph.add_free(&[b.node], b.address)?;
+    notebook.allocation("A", 0, a.address, lab.allocation_bytes);
+    notebook.allocation("B", 0, b.address, lab.allocation_bytes);
     let exec = notebook
         .step(
             "instantiate: alloc A, free A, alloc B, free B",
@@ -39,6 +48,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(0)
         .stream(0)
         .address(a.address)
+        .hold(Duration::ZERO)
         .done(|| exec.launch(&stream))?;
     let used = notebook.last().used_bytes;
     notebook.check_bytes("R48", "one unit is used for two allocations", unit, used);

@@ -1,4 +1,5 @@
-//! The whole result as JSON, for machines.
+//! The whole result as JSON, for machines. The text, the pages and the tables are
+//! made from the same value, so nothing in them is missing here.
 
 use std::io::{self, Write};
 
@@ -17,14 +18,6 @@ impl Json {
 }
 
 impl Reporter for Json {
-    fn begin(&mut self, _result: &RunResult) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn experiment(&mut self, _result: &RunResult) -> io::Result<()> {
-        Ok(())
-    }
-
     fn end(&mut self, result: &RunResult) -> io::Result<()> {
         let text = serde_json::to_string_pretty(result)?;
         writeln!(self.out, "{text}")?;

@@ -1,5 +1,7 @@
-//! Reports: what a run found, for people or for machines.
+//! Reports: what a run found, for people or for machines. One file a form, each a
+//! [`Reporter`]; what several of them need is in `units` and `sharing`.
 
+mod csv;
 mod json;
 mod text;
 mod units;
@@ -8,58 +10,174 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::cli::{Cli, Format};
+use anstream::AutoStream;
+
+use crate::cli::{Format, OutputArgs};
 use crate::exit::Stop;
-use crate::results::RunResult;
+use crate::results::{DeviceResult, ExperimentResult, RunResult};
 
-/// Writes a run's result, as it comes or when it is whole.
-pub trait Reporter {
-    /// The run's head is known.
+/// Writes a run's result, as it comes or when it is whole. What a form has no use
+/// for it leaves out.
+trait Reporter {
+    /// The run's head is known: everything but the devices.
+    fn begin(&mut self, _result: &RunResult) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A device's section begins: everything but the experiments is known.
+    fn device(&mut self, _result: &RunResult, _section: &DeviceResult) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// An experiment has ended, the device's so-and-so-manieth from 1.
+    fn experiment(&mut self, _number: usize, _experiment: &ExperimentResult) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A device's section is whole.
+    fn device_end(&mut self, _section: &DeviceResult) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The run is over.
+    fn end(&mut self, result: &RunResult) -> io::Result<()>;
+}
+
+/// Every report that was asked for.
+pub struct Reports {
+    reporters: Vec<Box<dyn Reporter>>,
+}
+
+impl Reports {
+    /// The run's head is known: everything but the devices.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing, here and below.
+    pub fn begin(&mut self, result: &RunResult) -> io::Result<()> {
+        self.each(|reporter| reporter.begin(result))
+    }
+
+    /// The result's last device is known but for its experiments.
     ///
     /// # Errors
     ///
     /// Those of writing.
-    fn begin(&mut self, result: &RunResult) -> io::Result<()>;
+    pub fn device(&mut self, result: &RunResult) -> io::Result<()> {
+        match result.devices.last() {
+            Some(section) => self.each(|reporter| reporter.device(result, section)),
+            None => Ok(()),
+        }
+    }
 
-    /// The last experiment of the result has just ended.
+    /// The last experiment of the result's last device has just ended.
     ///
     /// # Errors
     ///
     /// Those of writing.
-    fn experiment(&mut self, result: &RunResult) -> io::Result<()>;
+    pub fn experiment(&mut self, result: &RunResult) -> io::Result<()> {
+        let experiments = result.devices.last().map(|section| &section.experiments);
+        match experiments.and_then(|all| all.last().map(|last| (all.len(), last))) {
+            Some((number, last)) => self.each(|reporter| reporter.experiment(number, last)),
+            None => Ok(()),
+        }
+    }
+
+    /// The result's last device is whole.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
+    pub fn device_end(&mut self, result: &RunResult) -> io::Result<()> {
+        match result.devices.last() {
+            Some(section) => self.each(|reporter| reporter.device_end(section)),
+            None => Ok(()),
+        }
+    }
 
     /// The run is over.
     ///
     /// # Errors
     ///
     /// Those of writing.
-    fn end(&mut self, result: &RunResult) -> io::Result<()>;
+    pub fn end(&mut self, result: &RunResult) -> io::Result<()> {
+        self.each(|reporter| reporter.end(result))
+    }
+
+    /// Writes a result that is whole already.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
+    pub fn show(&mut self, result: &RunResult) -> io::Result<()> {
+        self.each(|reporter| {
+            reporter.begin(result)?;
+            for section in &result.devices {
+                reporter.device(result, section)?;
+                for (index, experiment) in section.experiments.iter().enumerate() {
+                    reporter.experiment(index + 1, experiment)?;
+                }
+                reporter.device_end(section)?;
+            }
+            reporter.end(result)
+        })
+    }
+
+    fn each(
+        &mut self,
+        mut call: impl FnMut(&mut dyn Reporter) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.reporters
+            .iter_mut()
+            .try_for_each(|reporter| call(&mut **reporter))
+    }
 }
 
-/// Opens the output, before anything runs, so that a bad path fails early.
+/// Opens every output, before anything runs, so that a bad path fails early.
 ///
 /// # Errors
 ///
-/// An output file that cannot be written.
-pub fn open(cli: &Cli) -> Result<Box<dyn Reporter>, Stop> {
-    let out = open_output(&cli.output)?;
-    Ok(match cli.format {
-        Format::Text => Box::new(text::Text::new(out)),
+/// An output that cannot be written.
+pub fn open(args: &OutputArgs) -> Result<Reports, Stop> {
+    if args.quiet && args.format != Format::Text {
+        return Err(Stop::usage(
+            "--quiet is for the text; other formats are written whole or not at all",
+            "leave one of --quiet and --format out",
+        ));
+    }
+    let to_terminal = args.output == Path::new("-");
+    let out = open_output(&args.output)?;
+    let main: Box<dyn Reporter> = match args.format {
+        Format::Text if args.quiet => Box::new(text::Verdicts::new(out)),
+        Format::Text => Box::new(text::Text::new(out, columns(to_terminal))),
         Format::Json => Box::new(json::Json::new(out)),
+        Format::Csv => Box::new(csv::Csv::new(out)),
+    };
+    Ok(Reports {
+        reporters: vec![main],
     })
+}
+
+/// The terminal's width, where the text goes to one.
+fn columns(to_stdout: bool) -> Option<usize> {
+    let (width, _) = to_stdout.then(|| terminal_size::terminal_size_of(io::stdout()))??;
+    Some(usize::from(width.0))
 }
 
 fn open_output(path: &Path) -> Result<Box<dyn Write>, Stop> {
     if path == Path::new("-") {
         return Ok(Box::new(anstream::stdout()));
     }
-    let file = File::create(path).map_err(|error| {
+    Ok(Box::new(AutoStream::auto(create(path)?)))
+}
+
+fn create(path: &Path) -> Result<File, Stop> {
+    File::create(path).map_err(|error| {
         Stop::usage(
             format!("cannot write {}: {error}", path.display()),
             "give a file that can be written",
         )
-    })?;
-    Ok(Box::new(anstream::StripStream::new(file)))
+    })
 }
 
 impl From<io::Error> for Stop {

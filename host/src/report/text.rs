@@ -6,13 +6,19 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::Reporter;
 use super::units;
-use crate::results::{BackendKind, Check, ExperimentResult, RunResult, Step, Verdict};
+use crate::results::{
+    BackendKind, Check, Cycle, DeviceResult, ExperimentResult, Growth, MemoryKind, Repeat,
+    RunResult, Step, Trend, Verdict,
+};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Columns that a bar takes at its longest.
+/// Columns that a bar takes at its longest where the width is not known.
 const BAR: usize = 16;
+
+/// On a terminal a bar takes what is left of the line, within these bounds.
+const BAR_ON_TERMINAL: std::ops::RangeInclusive<usize> = 8..=64;
 
 /// Columns of a wrapped paragraph.
 const PARAGRAPH: usize = 84;
@@ -20,49 +26,103 @@ const PARAGRAPH: usize = 84;
 /// Prints the head at once, and each experiment when it has ended.
 pub(super) struct Text {
     out: Box<dyn Write>,
+    /// The terminal's width, if it goes to one.
+    columns: Option<usize>,
 }
 
 impl Text {
-    pub(super) fn new(out: Box<dyn Write>) -> Self {
-        Self { out }
+    pub(super) fn new(out: Box<dyn Write>, columns: Option<usize>) -> Self {
+        Self { out, columns }
+    }
+
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
     }
 }
 
 impl Reporter for Text {
     fn begin(&mut self, result: &RunResult) -> io::Result<()> {
-        write!(self.out, "{}", head(result))?;
-        self.out.flush()
+        self.print(&head(result))
     }
 
-    fn experiment(&mut self, result: &RunResult) -> io::Result<()> {
-        if let Some(experiment) = result.experiments.last() {
-            write!(
-                self.out,
-                "{}",
-                section(result.experiments.len(), experiment)
-            )?;
+    fn device(&mut self, result: &RunResult, section: &DeviceResult) -> io::Result<()> {
+        // The head goes on with the first device.
+        let first = result.devices.first().map(|device| device.ordinal);
+        if first != Some(section.ordinal) {
+            self.print("\n")?;
         }
-        self.out.flush()
+        self.print(&device(result, section))
+    }
+
+    fn experiment(&mut self, number: usize, experiment: &ExperimentResult) -> io::Result<()> {
+        let text = self::experiment(number, experiment, self.columns);
+        self.print(&text)
+    }
+
+    fn device_end(&mut self, section: &DeviceResult) -> io::Result<()> {
+        match &section.repeat {
+            Some(repeat) => self.print(&self::repeat(repeat)),
+            None => Ok(()),
+        }
     }
 
     fn end(&mut self, result: &RunResult) -> io::Result<()> {
-        write!(self.out, "{}", summary(result))?;
+        self.print(&summary(result))
+    }
+}
+
+/// Prints a line an experiment, with its verdict.
+pub(super) struct Verdicts {
+    out: Box<dyn Write>,
+}
+
+impl Verdicts {
+    pub(super) fn new(out: Box<dyn Write>) -> Self {
+        Self { out }
+    }
+}
+
+impl Reporter for Verdicts {
+    fn end(&mut self, result: &RunResult) -> io::Result<()> {
+        for (verdict, what) in verdicts(result) {
+            writeln!(self.out, "{} {what}", mark(verdict, 0))?;
+        }
         self.out.flush()
     }
 }
 
+/// Everything that has a verdict, and what it is called.
+fn verdicts(result: &RunResult) -> Vec<(Verdict, String)> {
+    let mut lines = Vec::new();
+    for section in &result.devices {
+        let on = match result.devices.len() {
+            1 => String::new(),
+            _ => format!("device {}: ", section.ordinal),
+        };
+        for experiment in &section.experiments {
+            lines.push((experiment.verdict, format!("{on}{}", experiment.name)));
+        }
+        if let Some(repeat) = &section.repeat {
+            let cycles = repeat.cycles.len();
+            lines.push((
+                repeat.verdict,
+                format!("{on}memory over {}", units::count(cycles, "cycle")),
+            ));
+        }
+        if let Some(stopped) = &section.stopped {
+            lines.push((section.verdict, format!("{on}{}", stopped.what)));
+        }
+    }
+    lines
+}
+
 fn head(result: &RunResult) -> String {
-    let RunResult {
-        backend,
-        device,
-        kernel,
-        settings,
-        ..
-    } = result;
+    let backend = &result.backend;
     let mut rows = Vec::new();
     match backend.kind {
         BackendKind::Cuda => {
-            rows.push(("backend", "GPU: the numbers below are measured".to_owned()))
+            rows.push(("backend", "GPU: the numbers below are measured".to_owned()));
         }
         BackendKind::Model => {
             let model = backend.model.as_deref().unwrap_or_default();
@@ -81,43 +141,56 @@ fn head(result: &RunResult) -> String {
         None => backend.runtime_found_by.clone(),
     };
     rows.push(("runtime", format!("{version}, {path}")));
-    let (major, minor) = device.compute_capability;
-    rows.push((
-        "device",
-        format!(
-            "{}: {}, compute capability {major}.{minor}, {} multiprocessors at {}",
-            device.ordinal,
-            device.name,
-            device.multiprocessors,
-            units::clock_rate(device.clock_rate_khz),
-        ),
-    ));
     let driver = backend.driver_version.as_deref().unwrap_or("none");
     rows.push(("driver", format!("supports CUDA {driver}")));
+    let kernel = &result.kernel;
     let compiler = kernel.compiler.as_deref().unwrap_or("an unnamed compiler");
     rows.push((
         "kernel",
         format!(
-            "{} by {compiler}, PTX {} for {}, {}, loaded by {}",
-            kernel.name, kernel.ptx_version, kernel.ptx_target, kernel.source, kernel.route,
+            "{} by {compiler}, PTX {} for {}, {}",
+            kernel.name, kernel.ptx_version, kernel.ptx_target, kernel.source,
         ),
     ));
-    rows.push((
-        "unit",
-        format!(
-            "{}: what one launch of a graph that allocates {} uses",
-            units::bytes(result.unit_bytes),
-            units::bytes(settings.allocation_bytes),
-        ),
-    ));
-    let mut text = String::new();
-    for (name, value) in rows {
-        text += &format!("{DIM}{name:8}{DIM:#} {value}\n");
-    }
-    text
+    table(&rows)
 }
 
-fn section(number: usize, experiment: &ExperimentResult) -> String {
+fn device(result: &RunResult, section: &DeviceResult) -> String {
+    let mut rows = Vec::new();
+    let described = match &section.device {
+        Some(device) => format!("{}: {}", section.ordinal, units::device(device)),
+        None => section.ordinal.to_string(),
+    };
+    rows.push(("device", described));
+    if let Some(route) = &section.kernel_route {
+        rows.push(("", format!("kernel loaded by {route}")));
+    }
+    if let Some(unit) = section.unit_bytes {
+        rows.push((
+            "unit",
+            format!(
+                "{}: what one launch of a graph that allocates {} uses",
+                units::bytes(unit),
+                units::bytes(result.settings.allocation_bytes),
+            ),
+        ));
+    }
+    if let Some(stopped) = &section.stopped {
+        let kind = if stopped.waived { "waived" } else { "error" };
+        rows.push((kind, stopped.what.clone()));
+        rows.push(("", format!("try: {}", stopped.remedy)));
+    }
+    table(&rows)
+}
+
+/// Names dimmed in a column of their own.
+fn table(rows: &[(&str, String)]) -> String {
+    rows.iter()
+        .map(|(name, value)| format!("{DIM}{name:8}{DIM:#} {value}\n"))
+        .collect()
+}
+
+fn experiment(number: usize, experiment: &ExperimentResult, columns: Option<usize>) -> String {
     let mut text = format!("\n{BOLD}{number}  {}{BOLD:#}\n", experiment.title);
     for line in wrap(&experiment.shows, PARAGRAPH) {
         text += &format!("   {line}\n");
@@ -138,7 +211,7 @@ fn section(number: usize, experiment: &ExperimentResult) -> String {
         );
     }
     text.push('\n');
-    text += &steps(&experiment.steps);
+    text += &steps(&experiment.steps, columns);
     text.push('\n');
     text += &checks(&experiment.checks);
     if let Some(error) = &experiment.error {
@@ -151,7 +224,7 @@ fn section(number: usize, experiment: &ExperimentResult) -> String {
     text
 }
 
-fn steps(steps: &[Step]) -> String {
+fn steps(steps: &[Step], columns: Option<usize>) -> String {
     if steps.is_empty() {
         return String::new();
     }
@@ -177,11 +250,6 @@ fn steps(steps: &[Step]) -> String {
             units::bytes(memory.reserved_high_bytes),
         ]
     }));
-    let bars = std::iter::once(String::new()).chain(
-        steps
-            .iter()
-            .map(|step| bar(step.memory.used_bytes, step.memory.reserved_bytes, most)),
-    );
     let widths: Vec<usize> = (0..5)
         .map(|column| {
             rows.iter()
@@ -190,6 +258,18 @@ fn steps(steps: &[Step]) -> String {
                 .unwrap_or(0)
         })
         .collect();
+    // Three columns before the table, and two after each of the five.
+    let taken = 3 + widths.iter().sum::<usize>() + 2 * widths.len();
+    let cells = match columns {
+        Some(columns) => columns
+            .saturating_sub(taken)
+            .clamp(*BAR_ON_TERMINAL.start(), *BAR_ON_TERMINAL.end()),
+        None => BAR,
+    };
+    let bars = std::iter::once(String::new()).chain(steps.iter().map(|step| {
+        let memory = &step.memory;
+        bar(memory.used_bytes, memory.reserved_bytes, most, cells)
+    }));
     let mut text = String::new();
     for (index, (row, bar)) in rows.iter().zip(bars).enumerate() {
         let line = format!(
@@ -216,13 +296,13 @@ fn steps(steps: &[Step]) -> String {
 }
 
 /// Used bytes full, the rest of the reserved ones light.
-fn bar(used: u64, reserved: u64, most: u64) -> String {
+fn bar(used: u64, reserved: u64, most: u64, width: usize) -> String {
     if most == 0 {
         return String::new();
     }
-    let cells = |bytes: u64| (bytes as f64 / most as f64 * BAR as f64).round() as usize;
-    let full = cells(used).min(BAR);
-    let light = cells(reserved).min(BAR).saturating_sub(full);
+    let cells = |bytes: u64| (bytes as f64 / most as f64 * width as f64).round() as usize;
+    let full = cells(used).min(width);
+    let light = cells(reserved).min(width).saturating_sub(full);
     format!("{}{}", "█".repeat(full), "░".repeat(light))
 }
 
@@ -263,30 +343,103 @@ fn checks(checks: &[Check]) -> String {
     text
 }
 
-fn summary(result: &RunResult) -> String {
-    let mut text = format!("\n{BOLD}Summary{BOLD:#}\n");
-    let width = result
-        .experiments
+/// The slopes, and the memory after the first and the last cycle.
+fn repeat(repeat: &Repeat) -> String {
+    let done = repeat.cycles.len();
+    let mut text = format!(
+        "\n{BOLD}Memory over {}{BOLD:#}, of {} asked for; the experiments above are of cycle {}\n\n",
+        units::count(done, "cycle"),
+        repeat.cycles_asked,
+        repeat.kept_cycle,
+    );
+    let (Some(first), Some(last)) = (repeat.cycles.first(), repeat.cycles.last()) else {
+        return text;
+    };
+    let rows: Vec<[String; 4]> = repeat
+        .trends
         .iter()
-        .map(|e| e.name.len())
-        .max()
-        .unwrap_or(0);
-    let wm = widest(result.experiments.iter().map(|e| e.verdict));
-    for experiment in &result.experiments {
-        let passed = experiment
-            .checks
-            .iter()
-            .filter(|c| c.verdict == Verdict::Pass)
-            .count();
-        text += &format!(
-            "   {} {:<width$}  {passed} of {} checks, {}\n",
-            mark(experiment.verdict, wm),
-            experiment.name,
-            experiment.checks.len(),
-            units::time(experiment.duration_ms),
-        );
+        .map(|trend| {
+            [
+                units::memory_kind(trend.memory).to_owned(),
+                measured(first, trend.memory),
+                measured(last, trend.memory),
+                units::trend(trend),
+            ]
+        })
+        .collect();
+    let header = ["memory", "first", "last", "over the cycles"].map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().chain([&header]).map(|row| &row[column]);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let (w0, w1, w2) = (width(0), width(1), width(2));
+    let wm = widest(repeat.trends.iter().map(|trend| trend.verdict));
+    let line = |row: &[String; 4]| {
+        let [name, first, last, trend] = row;
+        format!("{name:<w0$}  {first:>w1$}  {last:>w2$}  {trend}")
+    };
+    text += &format!("   {DIM}{:wm$} {}{DIM:#}\n", "", line(&header));
+    for (trend, row) in repeat.trends.iter().zip(&rows) {
+        text += &format!("   {} {}\n", mark(trend.verdict, wm), line(row));
+        if let Some(reason) = &trend.reason {
+            text += &format!("   {:wm$} {reason}\n", "");
+        }
     }
     text
+}
+
+/// What the cycle left, as a size.
+fn measured(cycle: &Cycle, kind: MemoryKind) -> String {
+    cycle
+        .bytes(kind)
+        .map_or_else(|| "?".to_owned(), units::bytes)
+}
+
+fn summary(result: &RunResult) -> String {
+    let mut text = format!("\n{BOLD}Summary{BOLD:#}\n");
+    let lines = verdicts(result);
+    let details: Vec<String> = result.devices.iter().flat_map(details).collect();
+    let width = lines.iter().map(|(_, what)| what.len()).max().unwrap_or(0);
+    let wm = widest(lines.iter().map(|&(verdict, _)| verdict));
+    for ((verdict, what), detail) in lines.iter().zip(&details) {
+        let line = format!("{} {what:<width$}  {detail}", mark(*verdict, wm));
+        text += &format!("   {}\n", line.trim_end());
+    }
+    if result.interrupted {
+        text += "   Ended early by Ctrl-C; what had ended is above.\n";
+    }
+    text
+}
+
+/// What to say beside each of the device's [`verdicts`].
+fn details(section: &DeviceResult) -> Vec<String> {
+    let experiments = section.experiments.iter().map(|experiment| {
+        let passed = experiment.checks.iter();
+        let passed = passed.filter(|check| check.verdict == Verdict::Pass);
+        format!(
+            "{} of {} checks, {}",
+            passed.count(),
+            experiment.checks.len(),
+            units::time(experiment.duration_ms),
+        )
+    });
+    let repeat = section.repeat.iter().map(|repeat| {
+        let growing: Vec<_> = repeat
+            .trends
+            .iter()
+            .filter(|trend| trend.growth == Growth::Grows)
+            .map(|trend: &Trend| units::memory_kind(trend.memory))
+            .collect();
+        match growing.is_empty() {
+            true if repeat.trends.iter().any(|t| t.growth == Growth::Unknown) => {
+                "too few cycles to say".to_owned()
+            }
+            true => "flat".to_owned(),
+            false => format!("grows: {}", growing.join(", ")),
+        }
+    });
+    let stopped = section.stopped.iter().map(|_| String::new());
+    experiments.chain(repeat).chain(stopped).collect()
 }
 
 /// The columns of the longest of these verdicts.

@@ -3,7 +3,8 @@
 use bytesize::ByteSize;
 use cudart_ffi::cudaError_t;
 
-use crate::results::Quantity;
+use crate::cuda::DeviceInfo;
+use crate::results::{Growth, MemoryKind, Quantity, Trend};
 
 /// `64 MiB`, `1.5 GiB`, `0 B`.
 pub(super) fn bytes(bytes: u64) -> String {
@@ -27,6 +28,50 @@ pub(super) fn time(ms: f64) -> String {
         ms if ms >= 1.0 => format!("{ms:.1} ms"),
         ms if ms >= 0.01 => format!("{ms:.2} ms"),
         ms => format!("{:.0} us", ms * 1000.0),
+    }
+}
+
+/// `1 cycle`, `3 cycles`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
+/// Name, compute capability and size of a device.
+pub(super) fn device(device: &DeviceInfo) -> String {
+    let (major, minor) = device.compute_capability;
+    format!(
+        "{}, compute capability {major}.{minor}, {} multiprocessors at {}",
+        device.name,
+        device.multiprocessors,
+        clock_rate(device.clock_rate_khz),
+    )
+}
+
+/// What a repeated run watches.
+pub(super) fn memory_kind(kind: MemoryKind) -> &'static str {
+    match kind {
+        MemoryKind::HostResident => "host, resident",
+        MemoryKind::DeviceInUse => "device, in use",
+        MemoryKind::GraphUsed => "graph, used",
+        MemoryKind::GraphReserved => "graph, reserved",
+    }
+}
+
+/// `flat, below 2 KiB per cycle`, `grows by 12 KiB per cycle`.
+pub(super) fn trend(trend: &Trend) -> String {
+    // Bytes per cycle are shown whole, and never rounded to nothing.
+    let whole = |value: f64| bytes(value.abs().ceil() as u64);
+    match trend.growth {
+        Growth::Grows => format!("grows by {} per cycle", whole(trend.bytes_per_cycle)),
+        Growth::Flat if trend.resolution_bytes_per_cycle > 0.0 => format!(
+            "flat, below {} per cycle",
+            whole(trend.resolution_bytes_per_cycle)
+        ),
+        Growth::Flat => "flat, to the byte".to_owned(),
+        Growth::Unknown => "not known".to_owned(),
     }
 }
 

@@ -5,7 +5,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use graph_memory_footprint::results::{ExperimentResult, RunResult};
+use graph_memory_footprint::results::{DeviceResult, ExperimentResult, RunResult};
+use graph_memory_footprint::results_file;
 
 /// One call of the binary. The model is its backend unless a test says otherwise,
 /// so that tests do the same on a machine with a GPU.
@@ -70,7 +71,7 @@ impl Scenario {
     /// The JSON result, whatever the verdict.
     pub fn result(self) -> (RunResult, i32) {
         let ended = self.args(&["--format", "json"]).ends();
-        let result = serde_json::from_str(&ended.stdout)
+        let result = results_file::from_json(&ended.stdout)
             .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr));
         (result, ended.code)
     }
@@ -92,9 +93,17 @@ impl Ended {
 }
 
 pub fn experiment<'r>(result: &'r RunResult, name: &str) -> &'r ExperimentResult {
-    let found = result
+    let found = only_device(result)
         .experiments
         .iter()
         .find(|experiment| experiment.name == name);
     found.unwrap_or_else(|| panic!("no experiment {name}"))
+}
+
+/// The section of the one device of the run.
+pub fn only_device(result: &RunResult) -> &DeviceResult {
+    match result.devices.as_slice() {
+        [section] => section,
+        sections => panic!("{} devices", sections.len()),
+    }
 }

@@ -1,0 +1,126 @@
+//! What experiments and rules are about, for reading.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::builder::styling::Style;
+
+use crate::cli::ExplainArgs;
+use crate::exit::{self, Stop};
+use crate::experiments::{EXPERIMENTS, Experiment};
+use crate::rules::{self, Rule};
+
+const BOLD: Style = Style::new().bold();
+
+/// Columns of a paragraph.
+const WIDTH: usize = 84;
+
+/// Lists the experiments.
+///
+/// # Errors
+///
+/// Those of writing.
+pub fn list() -> Result<ExitCode, Stop> {
+    let width = EXPERIMENTS
+        .iter()
+        .map(|experiment| experiment.name.len())
+        .max()
+        .unwrap_or(0);
+    let lines = EXPERIMENTS
+        .iter()
+        .map(|experiment| format!("{:<width$}  {}\n", experiment.name, experiment.title));
+    print(&lines.collect::<String>())
+}
+
+/// Explains an experiment or a rule.
+///
+/// # Errors
+///
+/// A name that neither has, or those of writing.
+pub fn explain(args: &ExplainArgs) -> Result<ExitCode, Stop> {
+    let experiment = EXPERIMENTS
+        .iter()
+        .find(|experiment| experiment.name == args.name);
+    if let Some(experiment) = experiment {
+        return print(&of_experiment(experiment));
+    }
+    match rules::find(&args.name) {
+        Some(rule) => print(&of_rule(rule)),
+        None => Err(Stop::usage(
+            format!("nothing is called {:?}", args.name),
+            "--list names the experiments; rules are R1 to R55 and M1 to M18",
+        )),
+    }
+}
+
+fn of_experiment(experiment: &Experiment) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}\n\n", experiment.title);
+    text += &paragraph(experiment.shows, "");
+    text.push('\n');
+    text += &paragraph(experiment.teaches, "");
+    let rules: Vec<_> = experiment
+        .rules
+        .iter()
+        .filter_map(|id| rules::find(id))
+        .collect();
+    text += &format!("\n{BOLD}Rules{BOLD:#}\n");
+    for rule in &rules {
+        text += &paragraph(&format!("{:<4} {}", rule.id, rule.says), "     ");
+    }
+    text += &format!("\n{BOLD}Read more{BOLD:#}\n");
+    let sources: BTreeSet<_> = rules.iter().map(|rule| rule.source).collect();
+    for source in sources {
+        text += &format!("{}\n", source.text());
+    }
+    text += &format!(
+        "\n{BOLD}Run it{BOLD:#}\n{} --experiment {}\n",
+        env!("CARGO_PKG_NAME"),
+        experiment.name
+    );
+    text
+}
+
+fn of_rule(rule: &Rule) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}\n\n", rule.id);
+    text += &paragraph(rule.says, "");
+    text += &format!("\n{BOLD}From{BOLD:#}\n{}\n", rule.source.text());
+    let checking: Vec<_> = EXPERIMENTS
+        .iter()
+        .filter(|experiment| experiment.rules.contains(&rule.id))
+        .map(|experiment| experiment.name)
+        .collect();
+    if !checking.is_empty() {
+        text += &format!("\n{BOLD}Seen in{BOLD:#}\n{}\n", checking.join("\n"));
+    }
+    text
+}
+
+/// Lines of at most [`WIDTH`] columns; all but the first are indented. Spaces that
+/// pad the first word to a column are kept.
+fn paragraph(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let line = lines.last_mut().map_or(0, |line| line.chars().count());
+        if line + word.trim_end().chars().count() > WIDTH {
+            lines.push(indent.to_owned());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(word);
+        }
+    }
+    lines
+        .iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+fn print(text: &str) -> Result<ExitCode, Stop> {
+    let mut out = anstream::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        // Whoever closed the pipe has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::from(exit::PASS)),
+    }
+}

@@ -1,0 +1,117 @@
+//! One row a step, for spreadsheets and data frames.
+//!
+//! The quoting of RFC 4180 is one function; a crate for it would bring more than it
+//! saves. The tests read the rows back with one.
+
+use std::io::{self, Write};
+
+use super::Reporter;
+use crate::results::{DeviceResult, ExperimentResult, RunResult, Step};
+
+/// The columns; units are in the names.
+const COLUMNS: [&str; 19] = [
+    "device",
+    "experiment",
+    "step",
+    "label",
+    "action",
+    "graph",
+    "stream",
+    "address",
+    "hold_ms",
+    "at_ms",
+    "took_ms",
+    "used_bytes",
+    "used_high_bytes",
+    "reserved_bytes",
+    "reserved_high_bytes",
+    "device_free_bytes",
+    "device_total_bytes",
+    "unit_bytes",
+    "experiment_verdict",
+];
+
+/// Writes the rows when the result is whole.
+pub(super) struct Csv {
+    out: Box<dyn Write>,
+}
+
+impl Csv {
+    pub(super) fn new(out: Box<dyn Write>) -> Self {
+        Self { out }
+    }
+}
+
+impl Reporter for Csv {
+    fn begin(&mut self, _result: &RunResult) -> io::Result<()> {
+        write_row(&mut self.out, COLUMNS.map(str::to_owned))
+    }
+
+    fn end(&mut self, result: &RunResult) -> io::Result<()> {
+        for section in &result.devices {
+            for experiment in &section.experiments {
+                for (index, step) in experiment.steps.iter().enumerate() {
+                    write_row(&mut self.out, row(section, experiment, index + 1, step))?;
+                }
+            }
+        }
+        self.out.flush()
+    }
+}
+
+fn row(
+    section: &DeviceResult,
+    experiment: &ExperimentResult,
+    number: usize,
+    step: &Step,
+) -> [String; COLUMNS.len()] {
+    let memory = &step.memory;
+    let optional = |value: Option<String>| value.unwrap_or_default();
+    [
+        section.ordinal.to_string(),
+        experiment.name.clone(),
+        number.to_string(),
+        step.label.clone(),
+        step.action.as_str().to_owned(),
+        optional(step.graph.map(|graph| graph.to_string())),
+        optional(step.stream.map(|stream| stream.to_string())),
+        optional(step.address.map(|address| format!("{address:#x}"))),
+        optional(step.hold_ms.map(|hold| hold.to_string())),
+        step.at_ms.to_string(),
+        step.took_ms.to_string(),
+        memory.used_bytes.to_string(),
+        memory.used_high_bytes.to_string(),
+        memory.reserved_bytes.to_string(),
+        memory.reserved_high_bytes.to_string(),
+        memory.device_free_bytes.to_string(),
+        memory.device_total_bytes.to_string(),
+        optional(section.unit_bytes.map(|unit| unit.to_string())),
+        experiment.verdict.as_str().to_owned(),
+    ]
+}
+
+fn write_row(out: &mut dyn Write, fields: [String; COLUMNS.len()]) -> io::Result<()> {
+    let fields = fields.map(|field| quoted(&field));
+    write!(out, "{}\r\n", fields.join(","))
+}
+
+/// Quoted where a comma, a quote or a line's end would otherwise break the row.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_could_break_a_row_is_quoted() {
+        assert_eq!(quoted("launch graph 1"), "launch graph 1");
+        assert_eq!(quoted("alloc A, free A"), "\"alloc A, free A\"");
+        assert_eq!(quoted("the \"first\""), "\"the \"\"first\"\"\"");
+    }
+}

@@ -1,0 +1,186 @@
+//! Whether memory grows from cycle to cycle.
+//!
+//! The cycles are cut into a few stretches, and the slope is the median of the
+//! slopes from each stretch's middle to the next: one jump, such as a cache that
+//! fills late, is in one of them, and a leak in all. The first quarter of the cycles
+//! is left out, since it fills caches.
+//!
+//! Memory moves in pages and blocks, so a leak below [`noise_bytes`] over all
+//! cycles cannot be told from nothing; the result says how much that is a cycle.
+
+use crate::results::{Growth, MemoryKind, Trend, Verdict};
+
+/// Bytes after one cycle.
+pub type Sample = u64;
+
+/// Fewer cycles than this, after those left out, say nothing.
+const LEAST_CYCLES: usize = 5;
+
+/// Stretches of cycles, where there are as many.
+const STRETCHES: usize = 8;
+
+/// Growth over all cycles that cannot be told from nothing, in bytes.
+const fn noise_bytes(kind: MemoryKind) -> u64 {
+    match kind {
+        // A few pages come and go with the allocator and the stack.
+        MemoryKind::HostResident => 64 << 10,
+        // Other processes share the device; drivers take memory in 2 MiB pages.
+        MemoryKind::DeviceInUse => 2 << 20,
+        // Exact counts.
+        MemoryKind::GraphUsed | MemoryKind::GraphReserved => 0,
+    }
+}
+
+/// The trend of these samples, one a cycle; `None` of none.
+#[must_use]
+pub fn of(kind: MemoryKind, samples: &[Sample]) -> Option<Trend> {
+    if samples.is_empty() {
+        return None;
+    }
+    let settled = samples.get(samples.len() / 4..).unwrap_or_default();
+    let cycles = settled.len();
+    if cycles < LEAST_CYCLES {
+        return Some(Trend {
+            memory: kind,
+            cycles,
+            bytes_per_cycle: 0.0,
+            resolution_bytes_per_cycle: 0.0,
+            growth: Growth::Unknown,
+            // Nothing was claimed that could have failed.
+            verdict: Verdict::Pass,
+            reason: Some(format!(
+                "{cycles} cycles after the first few are too few to say; 7 in all are enough"
+            )),
+        });
+    }
+    let bytes_per_cycle = slope(settled);
+    let resolution = noise_bytes(kind) as f64 / (cycles - 1) as f64;
+    let growth = if bytes_per_cycle > resolution {
+        Growth::Grows
+    } else {
+        Growth::Flat
+    };
+    let (verdict, reason) = match (growth, kind) {
+        (Growth::Grows, MemoryKind::DeviceInUse) => (
+            Verdict::Inconclusive,
+            Some("the device's memory is that of all its processes".to_owned()),
+        ),
+        (Growth::Grows, _) => (Verdict::Fail, None),
+        (Growth::Flat | Growth::Unknown, _) => (Verdict::Pass, None),
+    };
+    Some(Trend {
+        memory: kind,
+        cycles,
+        bytes_per_cycle,
+        resolution_bytes_per_cycle: resolution,
+        growth,
+        verdict,
+        reason,
+    })
+}
+
+/// The median of the slopes from stretch to stretch.
+fn slope(samples: &[Sample]) -> f64 {
+    let stretches = STRETCHES.min(samples.len());
+    let middles: Vec<(f64, f64)> = (0..stretches)
+        .map(|index| {
+            let start = index * samples.len() / stretches;
+            let end = (index + 1) * samples.len() / stretches;
+            let bytes = samples.get(start..end).unwrap_or_default();
+            let bytes = bytes.iter().map(|&bytes| bytes as f64).collect();
+            ((start + end) as f64 / 2.0, median(bytes))
+        })
+        .collect();
+    let slopes = middles.iter().zip(middles.iter().skip(1));
+    median(
+        slopes
+            .map(|((x1, y1), (x2, y2))| (y2 - y1) / (x2 - x1))
+            .collect(),
+    )
+}
+
+/// The middle value; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        (at(middle.saturating_sub(1)) + at(middle)) / 2.0
+    } else {
+        at(middle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: MemoryKind = MemoryKind::HostResident;
+
+    fn growth(kind: MemoryKind, samples: &[Sample]) -> Growth {
+        of(kind, samples).expect("there are samples").growth
+    }
+
+    /// Pages of 4 KiB for a leak of so many bytes a cycle.
+    fn leaking(bytes: u64, cycles: u64) -> Vec<Sample> {
+        (0..cycles)
+            .map(|cycle| (5 << 20) + (cycle * bytes).next_multiple_of(4096))
+            .collect()
+    }
+
+    #[test]
+    fn a_leak_is_found_with_its_size() {
+        let trend = of(HOST, &leaking(8000, 40)).expect("there are samples");
+        assert_eq!(
+            (trend.growth, trend.verdict),
+            (Growth::Grows, Verdict::Fail)
+        );
+        assert!((trend.bytes_per_cycle - 8000.0).abs() < 400.0, "{trend:?}");
+    }
+
+    #[test]
+    fn one_jump_is_no_leak() {
+        let mut samples = vec![5 << 20; 40];
+        samples.iter_mut().skip(25).for_each(|s| *s += 3 << 20);
+        assert_eq!(growth(HOST, &samples), Growth::Flat);
+    }
+
+    #[test]
+    fn caches_that_fill_in_the_first_quarter_are_no_leak() {
+        let mut samples = vec![9 << 20; 40];
+        for (index, sample) in samples.iter_mut().take(10).enumerate() {
+            *sample = (5 << 20) + (index as u64) * (400 << 10);
+        }
+        assert_eq!(growth(HOST, &samples), Growth::Flat);
+    }
+
+    #[test]
+    fn the_resolution_gets_better_with_more_cycles() {
+        assert_eq!(growth(HOST, &leaking(500, 40)), Growth::Flat);
+        assert_eq!(growth(HOST, &leaking(500, 400)), Growth::Grows);
+    }
+
+    #[test]
+    fn graph_memory_may_not_grow_by_a_byte() {
+        let samples: Vec<_> = (0..8).collect();
+        assert_eq!(growth(MemoryKind::GraphUsed, &samples), Growth::Grows);
+        assert_eq!(growth(MemoryKind::GraphUsed, &[0; 8]), Growth::Flat);
+    }
+
+    #[test]
+    fn a_device_shared_with_others_is_never_called_a_leak_of_ours() {
+        let samples: Vec<_> = (0..40).map(|cycle| cycle << 22).collect();
+        let trend = of(MemoryKind::DeviceInUse, &samples).expect("there are samples");
+        assert_eq!(trend.growth, Growth::Grows);
+        assert_eq!(trend.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_few_cycles_say_nothing() {
+        let trend = of(HOST, &leaking(1 << 20, 5)).expect("there are samples");
+        assert_eq!(trend.growth, Growth::Unknown);
+        assert!(trend.reason.is_some());
+        assert!(of(HOST, &[]).is_none());
+        assert_eq!(growth(HOST, &leaking(1 << 20, 7)), Growth::Grows);
+    }
+}
