@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod schema;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -68,9 +70,12 @@ impl Scenario {
         }
     }
 
-    /// The JSON result, whatever the verdict.
+    /// The JSON result, whatever the verdict; it is as the schema has it.
     pub fn result(self) -> (RunResult, i32) {
         let ended = self.args(&["--format", "json"]).ends();
+        if let Ok(json) = serde_json::from_str(&ended.stdout) {
+            schema::assert_valid(&json, "the output");
+        }
         let result = results_file::from_json(&ended.stdout)
             .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr));
         (result, ended.code)

@@ -1,0 +1,29 @@
+//! The published schema of results, and what it says of a value.
+
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+const SCHEMA: &str = include_str!("../../schema/result-v2.schema.json");
+
+fn validator() -> &'static Validator {
+    static VALIDATOR: OnceLock<Validator> = OnceLock::new();
+    VALIDATOR.get_or_init(|| {
+        let schema = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+        jsonschema::draft202012::new(&schema).expect("the schema is one")
+    })
+}
+
+/// What is wrong with a result, by place.
+pub fn faults(json: &Value) -> Vec<String> {
+    let errors = validator().iter_errors(json);
+    errors
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
+}
+
+pub fn assert_valid(json: &Value, what: &str) {
+    let faults = faults(json);
+    assert!(faults.is_empty(), "{what}:\n{}", faults.join("\n"));
+}
