@@ -49,7 +49,7 @@ fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
         devices,
         why,
     } = backend::choose(&args.on)?;
-    ask_before_filling(args, &runtime)?;
+    ask_before_filling(args, is_gpu(&runtime))?;
     let mut run = Run {
         args,
         runtime: &runtime,
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
             OF_THE_SAMPLE.iter().collect()
         } else {
             let all = self.args.experiments.iter().copied().flatten();
-            let may_fill = may_fill_the_device(self.args, self.runtime);
+            let may_fill = may_fill_the_device(self.args, is_gpu(self.runtime));
             all.filter(|experiment| may_fill || !experiment.fills_the_device())
                 .collect()
         }
@@ -239,14 +239,18 @@ impl<'a> Run<'a> {
 
 /// Whether an experiment may take a device's free memory: of a GPU if the user says
 /// so, of the model at any time.
-fn may_fill_the_device(args: &RunArgs, runtime: &Runtime) -> bool {
-    args.yes || runtime.model_description().is_some()
+fn may_fill_the_device(args: &RunArgs, is_gpu: bool) -> bool {
+    args.yes || !is_gpu
+}
+
+fn is_gpu(runtime: &Runtime) -> bool {
+    runtime.model_description().is_none()
 }
 
 /// Refuses an experiment that needs the user's consent and was named without it;
 /// among all of them it is only left out.
-fn ask_before_filling(args: &RunArgs, runtime: &Runtime) -> Result<(), Stop> {
-    if may_fill_the_device(args, runtime) {
+fn ask_before_filling(args: &RunArgs, is_gpu: bool) -> Result<(), Stop> {
+    if may_fill_the_device(args, is_gpu) {
         return Ok(());
     }
     for chosen in &args.experiments {
@@ -338,4 +342,30 @@ fn kernel_stop(error: KernelError) -> Stop {
         KernelError::Nul(_) => "give a PTX text file",
     };
     Stop::error(format!("the kernel cannot be loaded: {error}"), remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn asked(arguments: &[&str], is_gpu: bool) -> Result<(), Stop> {
+        let program = std::iter::once(&"graph-memory-footprint");
+        let cli = Cli::try_parse_from(program.chain(arguments)).expect("valid arguments");
+        ask_before_filling(&cli.run, is_gpu)
+    }
+
+    #[test]
+    fn what_fills_a_gpu_is_asked_about_and_on_the_model_it_just_runs() {
+        let named = ["--experiment", "out-of-memory"];
+        let refused = asked(&named, true).expect_err("it asks");
+        assert_eq!(refused.kind, StopKind::Usage);
+        assert!(refused.remedy.contains("--yes"), "{}", refused.remedy);
+        assert_eq!(asked(&named, false), Ok(()));
+        assert_eq!(asked(&[&named[..], &["--yes"]].concat(), true), Ok(()));
+        // Among all it is left out, and of the sample's four none fills anything.
+        assert_eq!(asked(&["--experiment", "all"], true), Ok(()));
+        assert_eq!(asked(&[], true), Ok(()));
+    }
 }

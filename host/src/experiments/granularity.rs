@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::graphs::alloc_free_of;
+use super::graphs::alloc_free;
 use super::{Experiment, Lab, Notebook};
 use crate::cuda::{Result, Stream};
 use crate::results::Action;
@@ -97,7 +97,7 @@ fn footprint<'rt>(
     bytes: u64,
 ) -> Result<u64> {
     lab.device.graph_memory().trim()?;
-    let (exec, address) = alloc_free_of(lab, bytes)?;
+    let (exec, address) = alloc_free(lab, bytes)?;
     let _ = notebook
         .step(format!("launch a graph of {}", size(bytes)), Action::Launch)
         .stream(0)

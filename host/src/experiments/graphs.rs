@@ -9,12 +9,7 @@ use crate::cuda::{DeviceAddress, Graph, GraphExec, Result};
 pub(super) const SHORT_HOLD: Duration = Duration::from_micros(50);
 
 /// Alloc, then free: the least that maps memory.
-pub(super) fn alloc_free<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
-    alloc_free_of(lab, lab.allocation_bytes)
-}
-
-/// The same with an allocation of `bytes`.
-pub(super) fn alloc_free_of<'rt>(
+pub(super) fn alloc_free<'rt>(
     lab: &Lab<'rt>,
     bytes: u64,
 ) -> Result<(GraphExec<'rt>, DeviceAddress)> {

@@ -193,7 +193,7 @@ impl<'rt> Lab<'rt> {
     }
 
     fn measure_footprint(&self, bytes: u64) -> Result<u64> {
-        let (exec, _) = graphs::alloc_free_of(self, bytes)?;
+        let (exec, _) = graphs::alloc_free(self, bytes)?;
         let stream = Stream::new(self.runtime)?;
         let launched = exec.launch(&stream)?;
         debug_assert!(
