@@ -1,6 +1,6 @@
 //! Where a graph's allocations lie, and what that maps.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use cudart_model::address::{AddressError, AddressSpace, BlockSet, Granularity, Order};
@@ -75,30 +75,54 @@ impl fmt::Display for Refused {
     }
 }
 
+/// A graph as it could be: what is changed of a description.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// Edges more, (earlier, later) in the order of creation.
+    pub edges: Vec<(NodeIndex, NodeIndex)>,
+    /// An alloc node that asks for other bytes.
+    pub size: Option<(NodeIndex, u64)>,
+    /// Alloc nodes that are left out, with their free nodes.
+    pub without: BTreeSet<NodeIndex>,
+}
+
 /// The order of a graph's nodes, all dependencies in it.
 #[must_use]
 pub fn order(graph: &Graph) -> Order {
+    let change = Change::default();
     let (mut order, mut later) = (Order::new(), Vec::new());
     for (node, _) in graph.indexed() {
-        add_node(&mut order, graph, node, &mut later);
+        add_node(&mut order, graph, node, &change, &mut later);
     }
-    for (from, to) in later {
-        // Both were added above.
-        let _ = order.add_dependency(from, to);
-    }
+    add_later(&mut order, later);
     order
 }
 
 /// Adds a node with those of its dependencies that were there before it; the others
 /// can only have been added later, so they had no say in addresses.
-fn add_node(order: &mut Order, graph: &Graph, node: NodeIndex, later: &mut Vec<(usize, usize)>) {
+fn add_node(
+    order: &mut Order,
+    graph: &Graph,
+    node: NodeIndex,
+    change: &Change,
+    later: &mut Vec<(usize, usize)>,
+) {
     let all = graph.dependencies.of(node);
     let older = all.partition_point(|&other| other < node);
     let (before, after) = all.split_at(older);
-    let before: Vec<usize> = before.iter().map(|&other| other as usize).collect();
+    let mut before: Vec<usize> = before.iter().map(|&other| other as usize).collect();
+    let added = change.edges.iter().filter(|(from, to)| *to == node && from < to);
+    before.extend(added.map(|(from, _)| *from as usize));
     later.extend(after.iter().map(|&other| (other as usize, node as usize)));
     // Every older node was added.
     let _ = order.add_node(&before);
+}
+
+fn add_later(order: &mut Order, later: Vec<(usize, usize)>) {
+    for (from, to) in later {
+        // All nodes were added before.
+        let _ = order.add_dependency(from, to);
+    }
 }
 
 impl Layout {
@@ -119,6 +143,19 @@ impl Layout {
     /// The first node that the runtime would refuse: 0 bytes (1), more bytes than
     /// there are addresses (2).
     pub fn computed(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
+        Self::changed(graph, granularity, &Change::default()).map(|(layout, _)| layout)
+    }
+
+    /// The same for a graph with changes, and the order of its nodes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::computed`].
+    pub fn changed(
+        graph: &Graph,
+        granularity: Granularity,
+        change: &Change,
+    ) -> Result<(Self, Order), Refused> {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
         let base = first - first % granularity.block_bytes();
@@ -126,9 +163,14 @@ impl Layout {
         let (mut order, mut later) = (Order::new(), Vec::new());
         let mut addresses: HashMap<NodeIndex, u64> = HashMap::new();
         for (index, node) in graph.indexed() {
-            add_node(&mut order, graph, index, &mut later);
+            add_node(&mut order, graph, index, change, &mut later);
             match node.kind {
+                Kind::Alloc { .. } if change.without.contains(&index) => {}
                 Kind::Alloc { bytes, .. } => {
+                    let bytes = match change.size {
+                        Some((resized, bytes)) if resized == index => bytes,
+                        _ => bytes,
+                    };
                     let added = space.add_alloc(&order, index as usize, bytes);
                     addresses.insert(index, added.map_err(|why| refused(&node.name, why))?);
                 }
@@ -151,14 +193,16 @@ impl Layout {
                 freed_by: allocation.freed_by.map(|node| node as NodeIndex),
             })
             .collect();
-        Ok(Self {
+        add_later(&mut order, later);
+        let layout = Self {
             source: Source::Computed,
             end: end_of(&allocations, base),
             allocations,
             base,
             reserved_bytes: Some(space.reserved_bytes()),
             granularity,
-        })
+        };
+        Ok((layout, order))
     }
 
     /// The dump's addresses, if it has all of them.
@@ -216,6 +260,12 @@ impl Layout {
     #[must_use]
     pub fn bytes(&self, blocks: &BlockSet) -> u64 {
         blocks.count().saturating_mul(self.granularity.block_bytes())
+    }
+
+    /// The sizes that the layout goes by.
+    #[must_use]
+    pub fn granularity(&self) -> Granularity {
+        self.granularity
     }
 
     /// One block in bytes.

@@ -350,10 +350,9 @@ impl<'s, 'rt> Player<'s, 'rt> {
             return Err(Stopped::NotLive("cudaGraphLaunch"));
         };
         let launched = exec.launch(stream)?;
-        // The launch has freed these: of another graph by a free node, of its own
-        // last launch by AutoFree.
+        // What the launch freed of other graphs is no longer there to be freed.
         for freed in self.frees.get(instance).map_or(&[][..], |frees| frees) {
-            mem::forget(self.live.remove(freed));
+            self.live.remove(freed);
         }
         let addresses = self.addresses.get(instance);
         for live in launched.live {
@@ -362,7 +361,8 @@ impl<'s, 'rt> Player<'s, 'rt> {
                 addresses.iter().rev().find(|(_, address)| **address == live.address().0)
             });
             if let Some((&node, _)) = node {
-                mem::forget(self.live.insert((instance, node), live));
+                // Of an AutoFree relaunch the one before is freed.
+                self.live.insert((instance, node), live);
             }
         }
         Ok(())

@@ -1,0 +1,194 @@
+//! From a graph's description to its plan.
+
+use std::collections::BTreeMap;
+
+use cudart_model::Profile;
+
+use super::description::{Freed, Graph, Kind, Work};
+use super::findings;
+use super::layout::{Layout, Source};
+use super::result::{
+    AddressSource, AllocationPlan, BlockPlan, GraphPlan, MemoryPlan, Problem, RegionPlan,
+    TimelineEvent,
+};
+use super::timeline::{self, Timeline};
+use super::units;
+
+/// A graph's plan, and its layout where it has one.
+#[must_use]
+pub fn analyse(
+    graph: &Graph,
+    machine: &Profile,
+    frees_known: &dyn Fn(Freed) -> bool,
+) -> (GraphPlan, Option<Layout>) {
+    let free_nodes = graph.nodes.iter().filter(|node| matches!(node.kind, Kind::Free(_))).count();
+    let mut plan = GraphPlan {
+        name: graph.name.clone(),
+        origin: graph.origin.clone(),
+        nodes: graph.nodes.len(),
+        edges: graph.dependencies.edge_count(),
+        alloc_nodes: graph.allocations().count(),
+        free_nodes,
+        unknown_types: unknown_types(graph),
+        notes: graph.notes.clone(),
+        problem: None,
+        memory: None,
+        findings: Vec::new(),
+    };
+    let order = match timeline::topological(graph) {
+        Ok(order) => order,
+        Err(cycle) => {
+            let mut names: Vec<&str> = cycle.nodes.iter().map(|&n| graph.node_name(n)).collect();
+            names.truncate(8);
+            let more = if cycle.nodes.len() > names.len() { " -> ..." } else { "" };
+            plan.problem = Some(Problem {
+                what: format!(
+                    "the dependencies go round, so it cannot be instantiated: {}{more} -> {}",
+                    names.join(" -> "),
+                    names.first().unwrap_or(&""),
+                ),
+                remedy: "leave one of these dependencies out".to_owned(),
+            });
+            return (plan, None);
+        }
+    };
+    let most = machine.total_bytes();
+    if let Some((node, bytes, _)) = graph.allocations().find(|(_, bytes, _)| *bytes > most) {
+        plan.problem = Some(Problem {
+            what: format!(
+                "node {} asks for {}, and the device has {}: adding it fails with 2 cudaErrorMemoryAllocation",
+                graph.node_name(node),
+                units::bytes(bytes),
+                units::bytes(most),
+            ),
+            remedy: "ask for less, or plan for another machine with --model-profile".to_owned(),
+        });
+        return (plan, None);
+    }
+    let layout = match Layout::of(graph, machine.granularity()) {
+        Ok(layout) => layout,
+        Err(refused) => {
+            plan.problem = Some(Problem {
+                what: refused.to_string(),
+                remedy: "ask for at least one byte, and for no more than the device has".to_owned(),
+            });
+            return (plan, None);
+        }
+    };
+    if graph.dependencies.edges().any(|(from, to)| from >= to) {
+        plan.notes.push(
+            "some dependencies lead from newer to older nodes: they were added later, and had no \
+             say in the addresses"
+                .to_owned(),
+        );
+    }
+    plan.findings = findings::find(graph, &layout, frees_known);
+    plan.memory = Some(memory(graph, &layout, &Timeline::along(graph, &order)));
+    (plan, Some(layout))
+}
+
+fn unknown_types(graph: &Graph) -> Vec<(String, usize)> {
+    let mut types: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in graph.nodes.iter().filter(|node| node.kind == Kind::Other(Work::Unknown)) {
+        *types.entry(graph.title(node).unwrap_or("(none)")).or_default() += 1;
+    }
+    types.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline) -> MemoryPlan {
+    let name = |node: u32| graph.node_name(node).to_owned();
+    let regions = layout.regions();
+    let asked_bytes = layout.allocations.iter().fold(0_u64, |sum, a| sum.saturating_add(a.bytes));
+    let touched: u64 = regions.iter().map(|region| region.end - region.start).sum();
+    let footprint_bytes = layout.used_bytes();
+    let rule_explains_dump = (layout.source == Source::Dump).then_some(layout.reserved_bytes.is_some());
+    MemoryPlan {
+        asked_bytes,
+        peak_alive_bytes: timeline.peak_bytes,
+        peak_at: timeline.peak_at.map(name),
+        footprint_bytes,
+        rounding_bytes: footprint_bytes.saturating_sub(touched),
+        shared_bytes: asked_bytes.saturating_sub(touched),
+        reserved_bytes: layout.reserved_bytes,
+        held_after_trim_bytes: layout.bytes(&layout.held()),
+        addresses: match layout.source {
+            Source::Dump => AddressSource::Dump,
+            Source::Computed => AddressSource::Computed,
+        },
+        rule_explains_dump,
+        base_address: layout.base,
+        allocations: layout
+            .allocations
+            .iter()
+            .map(|placed| AllocationPlan {
+                node: name(placed.node),
+                bytes: placed.bytes,
+                offset_bytes: placed.address - layout.base,
+                freed_by: placed.freed_by.map(name),
+            })
+            .collect(),
+        blocks: blocks(layout, &regions),
+        regions: regions
+            .iter()
+            .map(|region| RegionPlan {
+                offset_bytes: region.start - layout.base,
+                bytes: region.end - region.start,
+                nodes: region.nodes.iter().map(|&node| name(node)).collect(),
+            })
+            .collect(),
+        timeline: timeline
+            .events
+            .iter()
+            .map(|event| {
+                let (action, bytes) = match graph.nodes.get(event.node as usize).map(|n| n.kind) {
+                    Some(Kind::Alloc { bytes, .. }) => ("alloc", bytes),
+                    Some(Kind::Free(Freed::Here(allocation))) => match graph.nodes.get(allocation as usize) {
+                        Some(node) => match node.kind {
+                            Kind::Alloc { bytes, .. } => ("free", bytes),
+                            _ => ("free", 0),
+                        },
+                        None => ("free", 0),
+                    },
+                    _ => ("free", 0),
+                };
+                TimelineEvent { node: name(event.node), action, bytes, alive_bytes: event.alive_bytes }
+            })
+            .collect(),
+    }
+}
+
+/// The most blocks that are listed one by one: 3 TiB of them.
+const BLOCKS_LISTED: u64 = 100_000;
+
+/// The blocks of a layout and what is touched of each; none beyond
+/// [`BLOCKS_LISTED`], which no device has. Regions are ascending and do
+/// not overlap, so one pass does.
+fn blocks(layout: &Layout, regions: &[super::layout::Region]) -> Vec<BlockPlan> {
+    let size = layout.block_bytes().max(1);
+    let (mapped, held) = (layout.mapped(), layout.held());
+    if mapped.count() > BLOCKS_LISTED {
+        return Vec::new();
+    }
+    let mut regions = regions.iter().peekable();
+    let mut blocks = Vec::new();
+    for number in mapped.runs().iter().flat_map(Clone::clone) {
+        let (start, end) = (number * size, (number + 1).saturating_mul(size));
+        let mut touched = 0;
+        while let Some(region) = regions.peek() {
+            if region.start >= end {
+                break;
+            }
+            touched += region.end.min(end).saturating_sub(region.start.max(start));
+            if region.end > end {
+                break;
+            }
+            regions.next();
+        }
+        blocks.push(BlockPlan {
+            offset_bytes: start - layout.base,
+            touched_bytes: touched,
+            held: held.contains(number),
+        });
+    }
+    blocks
+}

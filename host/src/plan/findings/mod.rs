@@ -1,0 +1,176 @@
+//! What could be better about a graph, or is wrong with it; one kind a file.
+//!
+//! Every saving is verified: the graph is laid out again with the change made, and
+//! the footprint of that is what a finding promises.
+
+mod lifetimes;
+mod missing_edges;
+mod sizes;
+mod users;
+
+use cudart_model::address::Order;
+use serde::Serialize;
+
+use super::description::Graph;
+use super::layout::{Change, Layout};
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind it is.
+    pub kind: FindingKind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The rules that it rests on, such as `R3 R4`.
+    pub rule: &'static str,
+    /// What was found, one sentence.
+    pub what: String,
+    /// What to do about it, one sentence.
+    pub remedy: String,
+    /// The nodes that it is about.
+    pub nodes: Vec<String>,
+    /// The dependencies to add, in this order.
+    pub edges: Vec<NewEdge>,
+    /// Bytes of footprint that the remedy saves; 0 where that is not the point.
+    pub saving_bytes: u64,
+    /// The footprint of the graph with all of the remedy.
+    pub footprint_after_bytes: Option<u64>,
+}
+
+/// A dependency that would save memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewEdge {
+    /// The free node that has to come first.
+    pub from: String,
+    /// The alloc node that can then have the memory.
+    pub to: String,
+    /// What it saves when those before it are there.
+    pub saving_bytes: u64,
+}
+
+/// The kinds of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// An allocation could have had an earlier one's memory.
+    MissingEdge,
+    /// A free node may run while a user of the allocation does.
+    FreeBeforeUse,
+    /// A user may run before the allocation is there.
+    UseBeforeAlloc,
+    /// Nothing can use an allocation.
+    NeverUsed,
+    /// Two free nodes for one allocation.
+    FreedTwice,
+    /// A free node for what no graph here leaves allocated.
+    FreesUnknown,
+    /// Allocations that no free node ends.
+    NeverFreed,
+    /// A little less would take a block less.
+    JustOverABlock,
+    /// The search for savings was cut short.
+    NotSearched,
+}
+
+/// How much a finding matters, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// A call fails.
+    Error,
+    /// Data may be overwritten.
+    Hazard,
+    /// Memory can be saved.
+    Saving,
+    /// To know.
+    Note,
+}
+
+/// How many nodes all layouts of one search may have together: a few seconds.
+const EFFORT: usize = 3_000_000;
+
+/// What the search works with.
+struct Search<'g> {
+    graph: &'g Graph,
+    /// Computed addresses: a dump's own say nothing of how it could be.
+    layout: Layout,
+    order: Order,
+    effort_left: usize,
+    cut_short: bool,
+}
+
+/// Everything there is to find about a graph without a cycle. `frees_known` tells for
+/// free nodes of other graphs' allocations whether one of them allocates that.
+#[must_use]
+pub fn find(graph: &Graph, layout: &Layout, frees_known: &dyn Fn(super::description::Freed) -> bool) -> Vec<Finding> {
+    let computed = Layout::changed(graph, layout.granularity(), &Change::default());
+    // Where a node is refused there is no layout, and this is not called.
+    let Ok((computed, order)) = computed else {
+        return Vec::new();
+    };
+    let mut search = Search { graph, layout: computed, order, effort_left: EFFORT, cut_short: false };
+    let mut findings = Vec::new();
+    findings.extend(lifetimes::freed_twice(&search));
+    findings.extend(lifetimes::frees_unknown(&search, frees_known));
+    findings.extend(users::hazards(&search));
+    findings.extend(missing_edges::find(&mut search));
+    findings.extend(users::never_used(&mut search));
+    findings.extend(sizes::just_over_a_block(&mut search));
+    findings.extend(lifetimes::never_freed(&search));
+    if search.cut_short {
+        findings.push(search.not_searched());
+    }
+    findings.sort_by_key(|finding| (finding.severity, std::cmp::Reverse(finding.saving_bytes)));
+    findings
+}
+
+impl Search<'_> {
+    fn name(&self, node: u32) -> String {
+        self.graph.node_name(node).to_owned()
+    }
+
+    fn used(&self) -> u64 {
+        self.layout.used_bytes()
+    }
+
+    /// The layout with a change, if there is effort left for it.
+    fn try_change(&mut self, change: &Change) -> Option<(Layout, Order)> {
+        let cost = self.graph.nodes.len().max(1);
+        if self.effort_left < cost {
+            self.cut_short = true;
+            return None;
+        }
+        self.effort_left -= cost;
+        Layout::changed(self.graph, self.layout.granularity(), change).ok()
+    }
+
+    fn not_searched(&self) -> Finding {
+        Finding {
+            kind: FindingKind::NotSearched,
+            severity: Severity::Note,
+            rule: "",
+            what: format!(
+                "the graph has {} nodes, and not every possible saving was tried",
+                self.graph.nodes.len()
+            ),
+            remedy: "plan a part of it, as a scenario, to see more".to_owned(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            saving_bytes: 0,
+            footprint_after_bytes: None,
+        }
+    }
+}
+
+/// A few names of many: `a, b, c and 5 more`.
+fn names(list: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = list.get(..SHOWN.min(list.len())).unwrap_or(list).join(", ");
+    match list.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! Programmes: planned on the model or by rule, and held against what was measured.
+
+use cudart_model::Profile;
+
+use super::layout::Layout;
+use super::play::{self, Failure, Played, PlayedStep, Stage};
+use super::result::{Outcome, PlannedBy, Programme, ProgrammeStep, Verification};
+use super::scenario::Scenario;
+use crate::exit::Stop;
+use crate::results::Verdict;
+
+/// A scenario run on the model: the programme, and everything that came of it.
+///
+/// # Errors
+///
+/// A model on which nothing runs.
+pub fn on_model(scenario: &Scenario, machine: &Profile) -> Result<(Programme, Played), Stop> {
+    let played = play::on_model(scenario, machine)?;
+    let steps = scenario.steps.iter().zip(&played.steps).map(|(step, outcome)| ProgrammeStep {
+        label: scenario.label(step),
+        planned: outcome.into(),
+        measured: None,
+    });
+    let steps: Vec<ProgrammeStep> = steps.collect();
+    Ok((programme(&scenario.name, &scenario.about, PlannedBy::Model, steps), played))
+}
+
+fn programme(name: &str, about: &str, planned_by: PlannedBy, steps: Vec<ProgrammeStep>) -> Programme {
+    let used = steps.iter().map(|step| step.planned.used_bytes);
+    Programme {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        planned_by,
+        footprint_bytes: used.max().unwrap_or(0),
+        failing_steps: steps.iter().filter(|step| step.planned.failure.is_some()).count(),
+        steps,
+        verification: None,
+    }
+}
+
+impl From<&PlayedStep> for Outcome {
+    fn from(step: &PlayedStep) -> Self {
+        Self {
+            failure: step.failure.clone(),
+            used_bytes: step.memory.used_bytes,
+            reserved_bytes: Some(step.memory.reserved_bytes),
+            busy_streams: step.busy_streams,
+        }
+    }
+}
+
+/// Runs a scenario for real and notes it beside what was planned.
+///
+/// # Errors
+///
+/// Calls that fail though the scenario gives no reason for it.
+pub fn verify(
+    programme: &mut Programme,
+    planned: &Played,
+    scenario: &Scenario,
+    stage: &Stage<'_>,
+) -> Result<(), Stop> {
+    let measured = play::play(stage, scenario)?;
+    for (step, outcome) in programme.steps.iter_mut().zip(&measured.steps) {
+        step.measured = Some(outcome.into());
+    }
+    programme.verification = Some(compare(&programme.steps, planned, &measured));
+    Ok(())
+}
+
+/// What differs between what was planned and what was measured.
+fn compare(steps: &[ProgrammeStep], planned: &Played, measured: &Played) -> Verification {
+    let mut differences = Vec::new();
+    let mut verdict = Verdict::Pass;
+    for step in steps {
+        let Some(outcome) = &step.measured else {
+            continue;
+        };
+        let code = |outcome: &Outcome| outcome.failure.as_ref().map_or(0, |failure| failure.code);
+        let memory = |outcome: &Outcome| (outcome.used_bytes, outcome.reserved_bytes);
+        if code(outcome) == code(&step.planned) && memory(outcome) == memory(&step.planned) {
+            continue;
+        }
+        // Where graphs that were to overlap did not, nothing follows from the memory.
+        let missed = match (step.planned.busy_streams, outcome.busy_streams) {
+            (Some(planned), Some(measured)) => measured < planned,
+            _ => false,
+        };
+        let line = format!("{}: planned {}, measured {}", step.label, told(&step.planned), told(outcome));
+        if missed {
+            verdict = verdict.max(Verdict::Inconclusive);
+            differences.push(format!("{line}; graphs had finished by then, try a longer --hold"));
+        } else {
+            verdict = Verdict::Fail;
+            differences.push(line);
+        }
+    }
+    let (mut as_planned, mut all) = (0, 0);
+    for (planned, measured) in planned.built.iter().zip(&measured.built) {
+        let refused = |built: &play::Built| -> Vec<(u32, i32)> {
+            built.refused.iter().map(|(node, failure)| (*node, failure.code)).collect()
+        };
+        if refused(planned) != refused(measured) {
+            verdict = Verdict::Fail;
+            differences.push("other nodes were refused than planned".to_owned());
+        }
+        let from_first = |built: &play::Built| -> Vec<u64> {
+            let first = built.addresses.values().next().copied().unwrap_or(0);
+            built.addresses.values().map(|address| address.wrapping_sub(first)).collect()
+        };
+        let (planned, measured) = (from_first(planned), from_first(measured));
+        all += planned.len();
+        as_planned += planned.iter().zip(&measured).filter(|(planned, measured)| planned == measured).count();
+    }
+    Verification { verdict, differences, addresses_as_planned: as_planned, addresses: all }
+}
+
+fn told(outcome: &Outcome) -> String {
+    let reserved = outcome.reserved_bytes.map_or(String::new(), |bytes| format!(" of {bytes} reserved"));
+    match &outcome.failure {
+        Some(failure) => format!("{} {} and {} used{reserved}", failure.code, failure.name, outcome.used_bytes),
+        None => format!("{} used{reserved}", outcome.used_bytes),
+    }
+}
+
+/// The same programmes for graphs too large to build on the model, from their
+/// footprints alone.
+#[derive(Debug)]
+pub struct ByRule<'l> {
+    /// The device's memory.
+    pub total_bytes: u64,
+    /// Each graph's name, layout and whether it frees on relaunch.
+    pub graphs: Vec<(&'l str, &'l Layout, bool)>,
+}
+
+/// What is used and reserved so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pool {
+    used: u64,
+    reserved: Option<u64>,
+}
+
+impl ByRule<'_> {
+    /// One graph, launched several times in a stream.
+    #[must_use]
+    pub fn one_stream(&self, launches: usize) -> Option<Programme> {
+        let &(name, layout, auto_free) = self.graphs.first()?;
+        let alone = Pool { used: layout.used_bytes(), reserved: layout.reserved_bytes };
+        let held = layout.bytes(&layout.held());
+        let fits = alone.used <= self.total_bytes;
+        let mut steps = Vec::new();
+        for launch in 0..launches {
+            let relaunched = launch > 0 && held > 0 && !auto_free;
+            let code = if !fits { 2 } else { i32::from(relaunched) };
+            let pool = if fits { alone } else { Pool { used: 0, reserved: Some(0) } };
+            steps.push(step(format!("launch {name} on stream 0"), code, pool));
+        }
+        let held = if fits { held } else { 0 };
+        steps.push(step("trim".to_owned(), 0, Pool { used: held, reserved: Some(held) }));
+        if held > 0 {
+            let label = format!("free all that outlives {name}, and trim");
+            steps.push(step(label, 0, Pool { used: 0, reserved: Some(0) }));
+        }
+        let about = format!("launched {launches} times in one stream, trimmed, freed");
+        Some(programme(&format!("{name} in one stream"), &about, PlannedBy::Rule, steps))
+    }
+
+    /// The first graph on several streams, all at once (R36).
+    #[must_use]
+    pub fn at_once(&self, streams: usize) -> Option<Programme> {
+        let &(name, layout, _) = self.graphs.first()?;
+        let launches = (0..streams).map(|number| (format!("launch {name}[{number}] on stream {number}"), layout));
+        let steps = self.sum(launches);
+        let about = format!("{streams} graphs like it, each on its own stream, all at once");
+        Some(programme(&format!("{name} on {streams} streams"), &about, PlannedBy::Rule, steps))
+    }
+
+    /// All graphs, each on its own stream, all at once (R36).
+    #[must_use]
+    pub fn all_at_once(&self) -> Programme {
+        let launches = (0..).zip(&self.graphs).map(|(number, (name, layout, _))| {
+            (format!("launch {name} on stream {number}"), *layout)
+        });
+        let steps = self.sum(launches);
+        let about = "each graph on its own stream, all at once";
+        programme("all graphs at once", about, PlannedBy::Rule, steps)
+    }
+
+    /// All graphs in one stream: each can have what is not held by allocations that
+    /// outlived one before (R35, R36).
+    #[must_use]
+    pub fn all_in_one_stream(&self) -> Programme {
+        let (mut pool, mut held) = (Pool { used: 0, reserved: Some(0) }, 0_u64);
+        let mut steps = Vec::new();
+        for (name, layout, _) in &self.graphs {
+            let need = held.saturating_add(layout.used_bytes());
+            let fits = need.max(pool.used) <= self.total_bytes;
+            if fits {
+                let reserved = layout.reserved_bytes.map(|bytes| bytes.saturating_add(held));
+                pool.used = pool.used.max(need);
+                pool.reserved = pool.reserved.zip(reserved).map(|(before, need)| before.max(need));
+                held = held.saturating_add(layout.bytes(&layout.held()));
+            }
+            steps.push(step(format!("launch {name} on stream 0"), if fits { 0 } else { 2 }, pool));
+        }
+        steps.push(step("wait and trim".to_owned(), 0, Pool { used: held, reserved: Some(held) }));
+        programme("all graphs in one stream", "one after the other in one stream", PlannedBy::Rule, steps)
+    }
+
+    fn sum<'a>(&self, launches: impl Iterator<Item = (String, &'a Layout)>) -> Vec<ProgrammeStep> {
+        let (mut pool, mut held) = (Pool { used: 0, reserved: Some(0) }, 0_u64);
+        let mut steps = Vec::new();
+        for (label, layout) in launches {
+            let used = pool.used.saturating_add(layout.used_bytes());
+            let fits = used <= self.total_bytes;
+            if fits {
+                pool.used = used;
+                let both = pool.reserved.zip(layout.reserved_bytes);
+                pool.reserved = both.map(|(before, more)| before.saturating_add(more));
+                held = held.saturating_add(layout.bytes(&layout.held()));
+            }
+            steps.push(step(label, if fits { 0 } else { 2 }, pool));
+        }
+        steps.push(step("wait and trim".to_owned(), 0, Pool { used: held, reserved: Some(held) }));
+        steps
+    }
+}
+
+fn step(label: String, code: i32, pool: Pool) -> ProgrammeStep {
+    let name = match code {
+        1 => "cudaErrorInvalidValue",
+        _ => "cudaErrorMemoryAllocation",
+    };
+    let failure = (code != 0).then(|| Failure {
+        call: "cudaGraphLaunch".to_owned(),
+        code,
+        name: name.to_owned(),
+    });
+    let planned = Outcome {
+        failure,
+        used_bytes: pool.used,
+        reserved_bytes: pool.reserved,
+        busy_streams: None,
+    };
+    ProgrammeStep { label, planned, measured: None }
+}
+
+#[cfg(test)]
+mod tests;
