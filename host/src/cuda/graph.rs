@@ -46,6 +46,7 @@ pub struct Graph<'rt> {
 
 /// A node, usable as a dependency in the graph that it is part of.
 #[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
 pub struct Node<'g> {
     raw: cudaGraphNode_t,
     graph: PhantomData<&'g ()>,
@@ -164,8 +165,9 @@ impl<'rt> Graph<'rt> {
         kernel: &Kernel<'rt>,
         argument: i64,
     ) -> Result<Node<'g>> {
-        let after = raw_nodes(after);
-        kernel.add_node(self.raw, &after, argument).map(Node::new)
+        kernel
+            .add_node(self.raw, raw_nodes(after), argument)
+            .map(Node::new)
     }
 
     /// Makes the graph executable. Nothing is mapped by this (R31).
@@ -230,6 +232,10 @@ impl Drop for Graph<'_> {
     }
 }
 
-pub(super) fn raw_nodes(nodes: &[Node<'_>]) -> Vec<cudaGraphNode_t> {
-    nodes.iter().map(|node| node.raw).collect()
+/// The same nodes as the C functions take them, without a copy: a node is added in
+/// every step of building a graph.
+pub(super) fn raw_nodes<'s>(nodes: &'s [Node<'_>]) -> &'s [cudaGraphNode_t] {
+    // SAFETY: a `Node` is transparent over the handle, so a slice of one is a slice of
+    // the other, of the same length and life.
+    unsafe { std::slice::from_raw_parts(nodes.as_ptr().cast(), nodes.len()) }
 }

@@ -54,6 +54,16 @@ impl<'rt> GraphMemory<'rt> {
         })
     }
 
+    /// Reads the bytes in use alone: one call, where [`snapshot`](Self::snapshot) makes
+    /// five.
+    ///
+    /// # Errors
+    ///
+    /// Those of the query.
+    pub fn used_bytes(&self) -> Result<u64> {
+        self.get(Attribute::USED_MEM_CURRENT)
+    }
+
     /// Sets both high marks back (R49).
     ///
     /// # Errors

@@ -1,0 +1,112 @@
+//! The Rust side of `cargo xtask bench`: the safe layer's operations, timed.
+//!
+//! `serve` reads one operation a line and answers each with one JSON object a
+//! line, so that the driver can let this program and its C++ counterpart take
+//! turns on one GPU. `floor` loads the runtime, makes the context and ends.
+
+mod operations;
+mod protocol;
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use cudart_ffi::{Cudart, Search};
+use graph_memory_footprint::cuda::{Device, Kernel, RouteChoice, Runtime};
+use graph_memory_footprint::kernel_source::{KERNEL_NAME, KernelSource};
+
+use operations::Bench;
+use protocol::{Answer, Request};
+
+/// Times graph memory operations for `cargo xtask bench`, which is what to call.
+#[derive(Debug, Parser)]
+#[command(name = "graph_memory")]
+struct Cli {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// Given by `cargo bench`; changes nothing.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Role {
+    /// Answer operations from standard input until it ends.
+    Serve(Place),
+    /// Load the runtime, make the context, end.
+    Floor(Place),
+}
+
+#[derive(Debug, Clone, clap::Args)]
+struct Place {
+    /// The device's ordinal.
+    #[arg(long, default_value_t = 0)]
+    device: i32,
+    /// Use the built-in model runtime.
+    #[arg(long, conflicts_with = "cudart")]
+    model: bool,
+    /// The CUDA runtime to load, a file or a directory.
+    #[arg(long)]
+    cudart: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().role {
+        Some(Role::Serve(place)) => serve(&place),
+        Some(Role::Floor(place)) => floor(&place),
+        None => {
+            eprintln!("this is one side of a comparison; run `cargo xtask bench`");
+            return ExitCode::SUCCESS;
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Place {
+    fn runtime(&self) -> anyhow::Result<Runtime> {
+        if self.model {
+            return Ok(Runtime::built_in_model());
+        }
+        let search = match &self.cudart {
+            Some(path) => Search::explicit(path),
+            None => Search::from_environment(),
+        };
+        let cudart = Cudart::load(&search).context("there is no CUDA runtime")?;
+        Ok(Runtime::new(cudart))
+    }
+}
+
+fn floor(place: &Place) -> anyhow::Result<()> {
+    let runtime = place.runtime()?;
+    Device::new(&runtime, place.device).make_current()?;
+    Ok(())
+}
+
+fn serve(place: &Place) -> anyhow::Result<()> {
+    let runtime = place.runtime()?;
+    let device = Device::new(&runtime, place.device);
+    device.make_current()?;
+    let source = KernelSource::get(None)?;
+    let kernel = Kernel::load(&runtime, &source.ptx, KERNEL_NAME, RouteChoice::Auto)?;
+    let bench = Bench::new(&runtime, device, &kernel);
+
+    let mut out = io::stdout().lock();
+    let mut send = |answer: &Answer| -> io::Result<()> {
+        writeln!(out, "{answer}")?;
+        out.flush()
+    };
+    send(&bench.hello()?)?;
+    for line in io::stdin().lock().lines() {
+        let answered = Request::parse(&line?).and_then(|request| bench.answer(&request));
+        send(&answered.unwrap_or_else(|error| Answer::error(&error)))?;
+    }
+    Ok(())
+}
