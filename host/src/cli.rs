@@ -11,6 +11,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use crate::cuda::RouteChoice;
 use crate::exit;
 use crate::experiments::{EXPERIMENTS, Experiment};
+use crate::plan::PlanArgs;
 use crate::results::ModelClock;
 
 /// Shows, and checks, how CUDA graph memory nodes reuse virtual addresses and
@@ -59,6 +60,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Print a result that was written with --format json, in any form.
     Show(ShowArgs),
+    /// Say what graphs will hold before they run, from dumps or a scenario.
+    Plan(PlanArgs),
 }
 
 /// Options of a run of experiments.

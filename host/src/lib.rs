@@ -6,6 +6,7 @@
 //! - [`results`] is what they found, as data; [`report`] prints it.
 //! - [`results_file`] reads results back, [`trend`] judges a repeated run.
 //! - [`rules`] are what checks rest on; [`explain`] prints them.
+//! - [`plan`] says what graphs will hold before they run.
 //! - [`backend`] chooses between a GPU and the model runtime.
 
 pub mod backend;
@@ -16,6 +17,7 @@ pub mod experiments;
 pub mod explain;
 pub mod host_memory;
 pub mod kernel_source;
+pub mod plan;
 pub mod report;
 pub mod results;
 pub mod results_file;

@@ -21,7 +21,11 @@ pub fn analyse(
     machine: &Profile,
     frees_known: &dyn Fn(Freed) -> bool,
 ) -> (GraphPlan, Option<Layout>) {
-    let free_nodes = graph.nodes.iter().filter(|node| matches!(node.kind, Kind::Free(_))).count();
+    let free_nodes = graph
+        .nodes
+        .iter()
+        .filter(|node| matches!(node.kind, Kind::Free(_)))
+        .count();
     let mut plan = GraphPlan {
         name: graph.name.clone(),
         origin: graph.origin.clone(),
@@ -40,7 +44,11 @@ pub fn analyse(
         Err(cycle) => {
             let mut names: Vec<&str> = cycle.nodes.iter().map(|&n| graph.node_name(n)).collect();
             names.truncate(8);
-            let more = if cycle.nodes.len() > names.len() { " -> ..." } else { "" };
+            let more = if cycle.nodes.len() > names.len() {
+                " -> ..."
+            } else {
+                ""
+            };
             plan.problem = Some(Problem {
                 what: format!(
                     "the dependencies go round, so it cannot be instantiated: {}{more} -> {}",
@@ -89,19 +97,32 @@ pub fn analyse(
 
 fn unknown_types(graph: &Graph) -> Vec<(String, usize)> {
     let mut types: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in graph.nodes.iter().filter(|node| node.kind == Kind::Other(Work::Unknown)) {
-        *types.entry(graph.title(node).unwrap_or("(none)")).or_default() += 1;
+    for node in graph
+        .nodes
+        .iter()
+        .filter(|node| node.kind == Kind::Other(Work::Unknown))
+    {
+        *types
+            .entry(graph.title(node).unwrap_or("(none)"))
+            .or_default() += 1;
     }
-    types.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    types
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect()
 }
 
 fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline) -> MemoryPlan {
     let name = |node: u32| graph.node_name(node).to_owned();
     let regions = layout.regions();
-    let asked_bytes = layout.allocations.iter().fold(0_u64, |sum, a| sum.saturating_add(a.bytes));
+    let asked_bytes = layout
+        .allocations
+        .iter()
+        .fold(0_u64, |sum, a| sum.saturating_add(a.bytes));
     let touched: u64 = regions.iter().map(|region| region.end - region.start).sum();
     let footprint_bytes = layout.used_bytes();
-    let rule_explains_dump = (layout.source == Source::Dump).then_some(layout.reserved_bytes.is_some());
+    let rule_explains_dump =
+        (layout.source == Source::Dump).then_some(layout.reserved_bytes.is_some());
     MemoryPlan {
         asked_bytes,
         peak_alive_bytes: timeline.peak_bytes,
@@ -142,16 +163,23 @@ fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline) -> MemoryPlan {
             .map(|event| {
                 let (action, bytes) = match graph.nodes.get(event.node as usize).map(|n| n.kind) {
                     Some(Kind::Alloc { bytes, .. }) => ("alloc", bytes),
-                    Some(Kind::Free(Freed::Here(allocation))) => match graph.nodes.get(allocation as usize) {
-                        Some(node) => match node.kind {
-                            Kind::Alloc { bytes, .. } => ("free", bytes),
-                            _ => ("free", 0),
-                        },
-                        None => ("free", 0),
-                    },
+                    Some(Kind::Free(Freed::Here(allocation))) => {
+                        match graph.nodes.get(allocation as usize) {
+                            Some(node) => match node.kind {
+                                Kind::Alloc { bytes, .. } => ("free", bytes),
+                                _ => ("free", 0),
+                            },
+                            None => ("free", 0),
+                        }
+                    }
                     _ => ("free", 0),
                 };
-                TimelineEvent { node: name(event.node), action, bytes, alive_bytes: event.alive_bytes }
+                TimelineEvent {
+                    node: name(event.node),
+                    action,
+                    bytes,
+                    alive_bytes: event.alive_bytes,
+                }
             })
             .collect(),
     }

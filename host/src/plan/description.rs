@@ -270,7 +270,10 @@ impl Dependencies {
     /// names no node.
     #[must_use]
     pub fn of(&self, node: NodeIndex) -> &[NodeIndex] {
-        let bounds = self.starts.get(node as usize).zip(self.starts.get(node as usize + 1));
+        let bounds = self
+            .starts
+            .get(node as usize)
+            .zip(self.starts.get(node as usize + 1));
         let Some((&start, &end)) = bounds else {
             return &[];
         };

@@ -15,7 +15,9 @@ pub struct Overlap {
 
 impl Overlap {
     /// Longer than any programme of the model takes; its time is virtual.
-    pub const ON_MODEL: Self = Self { hold: Duration::from_secs(60) };
+    pub const ON_MODEL: Self = Self {
+        hold: Duration::from_secs(60),
+    };
 
     /// Long enough to launch this many graphs on a GPU one after the other: a launch
     /// that maps memory takes 0.06 to 1.4 ms (M4).
@@ -23,7 +25,9 @@ impl Overlap {
     pub fn on_gpu(launches: usize) -> Self {
         let launches = u32::try_from(launches).unwrap_or(u32::MAX);
         let hold = Duration::from_millis(2).saturating_mul(launches);
-        Self { hold: hold.clamp(Duration::from_millis(50), Duration::from_secs(10)) }
+        Self {
+            hold: hold.clamp(Duration::from_millis(50), Duration::from_secs(10)),
+        }
     }
 }
 
@@ -33,22 +37,33 @@ impl Overlap {
 pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
     let mut steps = Vec::new();
     for _ in 0..launches {
-        steps.push(Step::Launch { instance: 0, stream: 0 });
+        steps.push(Step::Launch {
+            instance: 0,
+            stream: 0,
+        });
         steps.push(Step::Wait { stream: Some(0) });
     }
     steps.push(Step::Trim);
     let freed_by = graph.freed_by();
     let outliving = graph.allocations().map(|(node, ..)| node);
-    let outliving: Vec<_> =
-        outliving.filter(|&node| freed_by.get(node as usize).copied().flatten().is_none()).collect();
+    let outliving: Vec<_> = outliving
+        .filter(|&node| freed_by.get(node as usize).copied().flatten().is_none())
+        .collect();
     if !outliving.is_empty() {
-        steps.extend(outliving.into_iter().map(|node| Step::Free { instance: 0, node, stream: None }));
+        steps.extend(outliving.into_iter().map(|node| Step::Free {
+            instance: 0,
+            node,
+            stream: None,
+        }));
         steps.push(Step::Trim);
     }
     Scenario {
         name: format!("{} in one stream", graph.name),
         about: format!("launched {launches} times in one stream, trimmed, freed"),
-        instances: vec![Instance { name: graph.name.clone(), graph: Arc::clone(graph) }],
+        instances: vec![Instance {
+            name: graph.name.clone(),
+            graph: Arc::clone(graph),
+        }],
         streams: 1,
         steps,
     }
@@ -59,7 +74,10 @@ pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
 /// are graphs of their own.
 #[must_use]
 pub fn at_once(graph: &Arc<Graph>, streams: usize, overlap: Overlap) -> Scenario {
-    let held = Arc::new(Graph { hold: overlap.hold, ..(**graph).clone() });
+    let held = Arc::new(Graph {
+        hold: overlap.hold,
+        ..(**graph).clone()
+    });
     let name = |number: usize| format!("{}[{number}]", graph.name);
     let mut scenario = side_by_side((0..streams).map(|number| (name(number), Arc::clone(&held))));
     scenario.name = format!("{} on {streams} streams", graph.name);
@@ -71,7 +89,13 @@ pub fn at_once(graph: &Arc<Graph>, streams: usize, overlap: Overlap) -> Scenario
 #[must_use]
 pub fn all_at_once(graphs: &[Arc<Graph>], overlap: Overlap) -> Scenario {
     let held = graphs.iter().map(|graph| {
-        (graph.name.clone(), Arc::new(Graph { hold: overlap.hold, ..(**graph).clone() }))
+        (
+            graph.name.clone(),
+            Arc::new(Graph {
+                hold: overlap.hold,
+                ..(**graph).clone()
+            }),
+        )
     });
     let mut scenario = side_by_side(held);
     scenario.name = "all graphs at once".to_owned();
@@ -86,8 +110,12 @@ pub fn all_in_one_stream(graphs: &[Arc<Graph>]) -> Scenario {
         name: graph.name.clone(),
         graph: Arc::clone(graph),
     });
-    let mut steps: Vec<Step> =
-        (0..graphs.len()).map(|instance| Step::Launch { instance, stream: 0 }).collect();
+    let mut steps: Vec<Step> = (0..graphs.len())
+        .map(|instance| Step::Launch {
+            instance,
+            stream: 0,
+        })
+        .collect();
     steps.extend([Step::Wait { stream: None }, Step::Trim]);
     Scenario {
         name: "all graphs in one stream".to_owned(),
@@ -99,9 +127,20 @@ pub fn all_in_one_stream(graphs: &[Arc<Graph>]) -> Scenario {
 }
 
 fn side_by_side(graphs: impl Iterator<Item = (String, Arc<Graph>)>) -> Scenario {
-    let instances: Vec<Instance> = graphs.map(|(name, graph)| Instance { name, graph }).collect();
-    let mut steps: Vec<Step> =
-        (0..instances.len()).map(|instance| Step::Launch { instance, stream: instance }).collect();
+    let instances: Vec<Instance> = graphs
+        .map(|(name, graph)| Instance { name, graph })
+        .collect();
+    let mut steps: Vec<Step> = (0..instances.len())
+        .map(|instance| Step::Launch {
+            instance,
+            stream: instance,
+        })
+        .collect();
     steps.extend([Step::Wait { stream: None }, Step::Trim]);
-    Scenario { streams: instances.len(), instances, steps, ..Scenario::default() }
+    Scenario {
+        streams: instances.len(),
+        instances,
+        steps,
+        ..Scenario::default()
+    }
 }

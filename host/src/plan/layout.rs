@@ -70,8 +70,16 @@ pub struct Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.code == 2 { "cudaErrorMemoryAllocation" } else { "cudaErrorInvalidValue" };
-        write!(f, "node {} cannot be added ({} {name}): {}", self.node, self.code, self.why)
+        let name = if self.code == 2 {
+            "cudaErrorMemoryAllocation"
+        } else {
+            "cudaErrorInvalidValue"
+        };
+        write!(
+            f,
+            "node {} cannot be added ({} {name}): {}",
+            self.node, self.code, self.why
+        )
     }
 }
 
@@ -111,7 +119,10 @@ fn add_node(
     let older = all.partition_point(|&other| other < node);
     let (before, after) = all.split_at(older);
     let mut before: Vec<usize> = before.iter().map(|&other| other as usize).collect();
-    let added = change.edges.iter().filter(|(from, to)| *to == node && from < to);
+    let added = change
+        .edges
+        .iter()
+        .filter(|(from, to)| *to == node && from < to);
     before.extend(added.map(|(from, _)| *from as usize));
     later.extend(after.iter().map(|&other| (other as usize, node as usize)));
     // Every older node was added.
@@ -211,12 +222,21 @@ impl Layout {
         let mut allocations = Vec::with_capacity(computed.allocations.len());
         for (node, bytes, address) in graph.allocations() {
             let freed_by = freed_by.get(node as usize).copied().flatten();
-            allocations.push(Placed { node, bytes, address: address?, freed_by });
+            allocations.push(Placed {
+                node,
+                bytes,
+                address: address?,
+                freed_by,
+            });
         }
         if allocations.is_empty() {
             return None;
         }
-        let lowest = allocations.iter().map(|placed| placed.address).min().unwrap_or(computed.base);
+        let lowest = allocations
+            .iter()
+            .map(|placed| placed.address)
+            .min()
+            .unwrap_or(computed.base);
         let base = lowest - lowest % granularity.block_bytes();
         let explained = allocations == computed.allocations;
         Some(Self {
@@ -225,7 +245,11 @@ impl Layout {
             allocations,
             base,
             // What is set aside depends on which allocations took new space.
-            reserved_bytes: if explained { computed.reserved_bytes } else { None },
+            reserved_bytes: if explained {
+                computed.reserved_bytes
+            } else {
+                None
+            },
             granularity,
         })
     }
@@ -246,7 +270,11 @@ impl Layout {
     /// The blocks that some of the allocations touch.
     #[must_use]
     pub fn touched(&self, which: impl Fn(&Placed) -> bool) -> BlockSet {
-        let ranges = self.allocations.iter().filter(|p| which(p)).map(|p| p.address..p.end());
+        let ranges = self
+            .allocations
+            .iter()
+            .filter(|p| which(p))
+            .map(|p| p.address..p.end());
         BlockSet::touched(ranges, self.granularity.block_bytes())
     }
 
@@ -259,7 +287,9 @@ impl Layout {
     /// A set of blocks in bytes.
     #[must_use]
     pub fn bytes(&self, blocks: &BlockSet) -> u64 {
-        blocks.count().saturating_mul(self.granularity.block_bytes())
+        blocks
+            .count()
+            .saturating_mul(self.granularity.block_bytes())
     }
 
     /// The sizes that the layout goes by.
@@ -276,7 +306,9 @@ impl Layout {
 
     /// The allocations that outlive the launch.
     pub fn outliving(&self) -> impl Iterator<Item = &Placed> {
-        self.allocations.iter().filter(|placed| placed.freed_by.is_none())
+        self.allocations
+            .iter()
+            .filter(|placed| placed.freed_by.is_none())
     }
 
     /// The address ranges that allocations share or have alone, in ascending order.
@@ -326,7 +358,11 @@ fn refused(node: &str, why: AddressError) -> Refused {
         AddressError::Exhausted { .. } => 2,
         _ => 1,
     };
-    Refused { node: node.to_owned(), code, why: why.to_string() }
+    Refused {
+        node: node.to_owned(),
+        code,
+        why: why.to_string(),
+    }
 }
 
 #[cfg(test)]

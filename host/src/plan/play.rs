@@ -82,7 +82,11 @@ pub struct Failure {
 
 impl From<&CudaError> for Failure {
     fn from(error: &CudaError) -> Self {
-        Self { call: error.call.to_owned(), code: error.code.0, name: error.name.clone() }
+        Self {
+            call: error.call.to_owned(),
+            code: error.code.0,
+            name: error.name.clone(),
+        }
     }
 }
 
@@ -105,9 +109,16 @@ pub fn on_model(scenario: &Scenario, profile: &Profile) -> Result<Played, Stop> 
     let kernel = Kernel::load(&runtime, &source.ptx, KERNEL_NAME, RouteChoice::Runtime);
     let kernel = kernel.map_err(|error| match error {
         KernelError::Cuda { error, .. } => Stop::from(error),
-        other => Stop::error(other.to_string(), "report this: the model takes the embedded PTX"),
+        other => Stop::error(
+            other.to_string(),
+            "report this: the model takes the embedded PTX",
+        ),
     })?;
-    let stage = Stage { runtime: &runtime, device, kernel: &kernel };
+    let stage = Stage {
+        runtime: &runtime,
+        device,
+        kernel: &kernel,
+    };
     Ok(play(&stage, scenario)?)
 }
 
@@ -134,13 +145,21 @@ pub fn play(stage: &Stage<'_>, scenario: &Scenario) -> Result<Played> {
         });
     }
     player.clean_up();
-    Ok(Played { built, at_start, steps })
+    Ok(Played {
+        built,
+        at_start,
+        steps,
+    })
 }
 
 /// What the runtime answers to freeing what is not allocated now (M6, M8). The safe
 /// layer makes no such call.
 fn not_live(call: &str) -> Failure {
-    Failure { call: call.to_owned(), code: 1, name: "cudaErrorInvalidValue".to_owned() }
+    Failure {
+        call: call.to_owned(),
+        code: 1,
+        name: "cudaErrorInvalidValue".to_owned(),
+    }
 }
 
 enum Stopped {
@@ -186,12 +205,16 @@ impl<'s, 'rt> Player<'s, 'rt> {
         let scenario = self.scenario;
         let by_address = scenario.allocations_by_address();
         let frees_others = |graph: &Graph| {
-            let foreign = |kind| matches!(kind, Kind::Free(Freed::AtAddress(_) | Freed::Elsewhere(_)));
+            let foreign =
+                |kind| matches!(kind, Kind::Free(Freed::AtAddress(_) | Freed::Elsewhere(_)));
             graph.nodes.iter().any(|node| foreign(node.kind))
         };
         let mut order: Vec<usize> = (0..scenario.instances.len()).collect();
         order.sort_by_key(|&number| {
-            scenario.instances.get(number).is_some_and(|instance| frees_others(&instance.graph))
+            scenario
+                .instances
+                .get(number)
+                .is_some_and(|instance| frees_others(&instance.graph))
         });
         let mut built = vec![Built::default(); scenario.instances.len()];
         self.execs = scenario.instances.iter().map(|_| None).collect();
@@ -254,7 +277,11 @@ impl<'s, 'rt> Player<'s, 'rt> {
             };
             after.clear();
             let dependencies = description.dependencies.of(index);
-            after.extend(dependencies.iter().filter_map(|&d| nodes.get(d as usize).copied().flatten()));
+            after.extend(
+                dependencies
+                    .iter()
+                    .filter_map(|&d| nodes.get(d as usize).copied().flatten()),
+            );
             let added = match node.kind {
                 Kind::Alloc { bytes, .. } => graph.add_alloc(&after, bytes).map(|alloc| {
                     result.addresses.insert(index, alloc.address.0);
@@ -262,7 +289,9 @@ impl<'s, 'rt> Player<'s, 'rt> {
                 }),
                 Kind::Free(freed) => {
                     let target = match freed {
-                        Freed::Here(node) | Freed::Again(node) => result.addresses.get(&node).copied(),
+                        Freed::Here(node) | Freed::Again(node) => {
+                            result.addresses.get(&node).copied()
+                        }
                         elsewhere => foreign(elsewhere).and_then(|(owner, node)| {
                             if let Some(frees) = self.frees.get_mut(number) {
                                 frees.push((owner, node));
@@ -306,7 +335,8 @@ impl<'s, 'rt> Player<'s, 'rt> {
         after: &[Node<'g>],
         hold_ns: u64,
     ) -> Result<Node<'g>> {
-        let clocks = Duration::from_nanos(hold_ns).as_secs_f64() * f64::from(self.clock_rate_khz) * 1e3;
+        let clocks =
+            Duration::from_nanos(hold_ns).as_secs_f64() * f64::from(self.clock_rate_khz) * 1e3;
         // A float to integer cast saturates.
         graph.add_kernel(after, self.stage.kernel, clocks.ceil() as i64)
     }
@@ -328,16 +358,28 @@ impl<'s, 'rt> Player<'s, 'rt> {
                 };
                 Ok(streams.iter().try_for_each(Stream::synchronize)?)
             }
-            Step::Free { instance, node, stream } => {
-                let call = if stream.is_some() { "cudaFreeAsync" } else { "cudaFree" };
-                let live = self.live.remove(&(instance, node)).ok_or(Stopped::NotLive(call))?;
+            Step::Free {
+                instance,
+                node,
+                stream,
+            } => {
+                let call = if stream.is_some() {
+                    "cudaFreeAsync"
+                } else {
+                    "cudaFree"
+                };
+                let live = self
+                    .live
+                    .remove(&(instance, node))
+                    .ok_or(Stopped::NotLive(call))?;
                 match stream.and_then(|stream| self.streams.get(stream)) {
                     Some(stream) => Ok(live.free_async(stream)?),
                     None => Ok(live.free()?),
                 }
             }
             Step::Trim => Ok(self.stage.device.graph_memory().trim()?),
-            Step::Destroy { instance } => match self.execs.get_mut(instance).and_then(Option::take) {
+            Step::Destroy { instance } => match self.execs.get_mut(instance).and_then(Option::take)
+            {
                 Some(exec) => Ok(exec.destroy()?),
                 None => Err(Stopped::NotLive("cudaGraphExecDestroy")),
             },
@@ -358,7 +400,10 @@ impl<'s, 'rt> Player<'s, 'rt> {
         for live in launched.live {
             let node = addresses.and_then(|addresses| {
                 // Of several allocations at one address the last is the one unfreed.
-                addresses.iter().rev().find(|(_, address)| **address == live.address().0)
+                addresses
+                    .iter()
+                    .rev()
+                    .find(|(_, address)| **address == live.address().0)
             });
             if let Some((&node, _)) = node {
                 // Of an AutoFree relaunch the one before is freed.
@@ -381,7 +426,11 @@ impl<'s, 'rt> Player<'s, 'rt> {
 
     fn clean_up(mut self) {
         let mut done = vec![self.stage.runtime.synchronize()];
-        done.extend(mem::take(&mut self.live).into_values().map(LiveAllocation::free));
+        done.extend(
+            mem::take(&mut self.live)
+                .into_values()
+                .map(LiveAllocation::free),
+        );
         self.execs.clear();
         done.push(self.stage.device.graph_memory().trim());
         for error in done.into_iter().filter_map(Result::err) {

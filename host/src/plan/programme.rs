@@ -16,23 +16,38 @@ use crate::results::Verdict;
 /// A model on which nothing runs.
 pub fn on_model(scenario: &Scenario, machine: &Profile) -> Result<(Programme, Played), Stop> {
     let played = play::on_model(scenario, machine)?;
-    let steps = scenario.steps.iter().zip(&played.steps).map(|(step, outcome)| ProgrammeStep {
-        label: scenario.label(step),
-        planned: outcome.into(),
-        measured: None,
-    });
+    let steps = scenario
+        .steps
+        .iter()
+        .zip(&played.steps)
+        .map(|(step, outcome)| ProgrammeStep {
+            label: scenario.label(step),
+            planned: outcome.into(),
+            measured: None,
+        });
     let steps: Vec<ProgrammeStep> = steps.collect();
-    Ok((programme(&scenario.name, &scenario.about, PlannedBy::Model, steps), played))
+    Ok((
+        programme(&scenario.name, &scenario.about, PlannedBy::Model, steps),
+        played,
+    ))
 }
 
-fn programme(name: &str, about: &str, planned_by: PlannedBy, steps: Vec<ProgrammeStep>) -> Programme {
+fn programme(
+    name: &str,
+    about: &str,
+    planned_by: PlannedBy,
+    steps: Vec<ProgrammeStep>,
+) -> Programme {
     let used = steps.iter().map(|step| step.planned.used_bytes);
     Programme {
         name: name.to_owned(),
         about: about.to_owned(),
         planned_by,
         footprint_bytes: used.max().unwrap_or(0),
-        failing_steps: steps.iter().filter(|step| step.planned.failure.is_some()).count(),
+        failing_steps: steps
+            .iter()
+            .filter(|step| step.planned.failure.is_some())
+            .count(),
         steps,
         verification: None,
     }
@@ -86,10 +101,17 @@ fn compare(steps: &[ProgrammeStep], planned: &Played, measured: &Played) -> Veri
             (Some(planned), Some(measured)) => measured < planned,
             _ => false,
         };
-        let line = format!("{}: planned {}, measured {}", step.label, told(&step.planned), told(outcome));
+        let line = format!(
+            "{}: planned {}, measured {}",
+            step.label,
+            told(&step.planned),
+            told(outcome)
+        );
         if missed {
             verdict = verdict.max(Verdict::Inconclusive);
-            differences.push(format!("{line}; graphs had finished by then, try a longer --hold"));
+            differences.push(format!(
+                "{line}; graphs had finished by then, try a longer --hold"
+            ));
         } else {
             verdict = Verdict::Fail;
             differences.push(line);
@@ -98,7 +120,11 @@ fn compare(steps: &[ProgrammeStep], planned: &Played, measured: &Played) -> Veri
     let (mut as_planned, mut all) = (0, 0);
     for (planned, measured) in planned.built.iter().zip(&measured.built) {
         let refused = |built: &play::Built| -> Vec<(u32, i32)> {
-            built.refused.iter().map(|(node, failure)| (*node, failure.code)).collect()
+            built
+                .refused
+                .iter()
+                .map(|(node, failure)| (*node, failure.code))
+                .collect()
         };
         if refused(planned) != refused(measured) {
             verdict = Verdict::Fail;
@@ -106,19 +132,37 @@ fn compare(steps: &[ProgrammeStep], planned: &Played, measured: &Played) -> Veri
         }
         let from_first = |built: &play::Built| -> Vec<u64> {
             let first = built.addresses.values().next().copied().unwrap_or(0);
-            built.addresses.values().map(|address| address.wrapping_sub(first)).collect()
+            built
+                .addresses
+                .values()
+                .map(|address| address.wrapping_sub(first))
+                .collect()
         };
         let (planned, measured) = (from_first(planned), from_first(measured));
         all += planned.len();
-        as_planned += planned.iter().zip(&measured).filter(|(planned, measured)| planned == measured).count();
+        as_planned += planned
+            .iter()
+            .zip(&measured)
+            .filter(|(planned, measured)| planned == measured)
+            .count();
     }
-    Verification { verdict, differences, addresses_as_planned: as_planned, addresses: all }
+    Verification {
+        verdict,
+        differences,
+        addresses_as_planned: as_planned,
+        addresses: all,
+    }
 }
 
 fn told(outcome: &Outcome) -> String {
-    let reserved = outcome.reserved_bytes.map_or(String::new(), |bytes| format!(" of {bytes} reserved"));
+    let reserved = outcome
+        .reserved_bytes
+        .map_or(String::new(), |bytes| format!(" of {bytes} reserved"));
     match &outcome.failure {
-        Some(failure) => format!("{} {} and {} used{reserved}", failure.code, failure.name, outcome.used_bytes),
+        Some(failure) => format!(
+            "{} {} and {} used{reserved}",
+            failure.code, failure.name, outcome.used_bytes
+        ),
         None => format!("{} used{reserved}", outcome.used_bytes),
     }
 }
@@ -145,34 +189,73 @@ impl ByRule<'_> {
     #[must_use]
     pub fn one_stream(&self, launches: usize) -> Option<Programme> {
         let &(name, layout, auto_free) = self.graphs.first()?;
-        let alone = Pool { used: layout.used_bytes(), reserved: layout.reserved_bytes };
+        let alone = Pool {
+            used: layout.used_bytes(),
+            reserved: layout.reserved_bytes,
+        };
         let held = layout.bytes(&layout.held());
         let fits = alone.used <= self.total_bytes;
         let mut steps = Vec::new();
         for launch in 0..launches {
             let relaunched = launch > 0 && held > 0 && !auto_free;
             let code = if !fits { 2 } else { i32::from(relaunched) };
-            let pool = if fits { alone } else { Pool { used: 0, reserved: Some(0) } };
+            let pool = if fits {
+                alone
+            } else {
+                Pool {
+                    used: 0,
+                    reserved: Some(0),
+                }
+            };
             steps.push(step(format!("launch {name} on stream 0"), code, pool));
         }
         let held = if fits { held } else { 0 };
-        steps.push(step("trim".to_owned(), 0, Pool { used: held, reserved: Some(held) }));
+        steps.push(step(
+            "trim".to_owned(),
+            0,
+            Pool {
+                used: held,
+                reserved: Some(held),
+            },
+        ));
         if held > 0 {
             let label = format!("free all that outlives {name}, and trim");
-            steps.push(step(label, 0, Pool { used: 0, reserved: Some(0) }));
+            steps.push(step(
+                label,
+                0,
+                Pool {
+                    used: 0,
+                    reserved: Some(0),
+                },
+            ));
         }
         let about = format!("launched {launches} times in one stream, trimmed, freed");
-        Some(programme(&format!("{name} in one stream"), &about, PlannedBy::Rule, steps))
+        Some(programme(
+            &format!("{name} in one stream"),
+            &about,
+            PlannedBy::Rule,
+            steps,
+        ))
     }
 
     /// The first graph on several streams, all at once (R36).
     #[must_use]
     pub fn at_once(&self, streams: usize) -> Option<Programme> {
         let &(name, layout, _) = self.graphs.first()?;
-        let launches = (0..streams).map(|number| (format!("launch {name}[{number}] on stream {number}"), layout));
+        let launches = (0..streams).map(|number| {
+            (
+                format!("launch {name}[{number}] on stream {number}"),
+                layout,
+            )
+        });
         let steps = self.sum(launches);
         let about = format!("{streams} graphs like it, each on its own stream, all at once");
-        Some(programme(&format!("{name} on {streams} streams"), &about, PlannedBy::Rule, steps))
+        Some(programme(
+            &format!("{name} on {streams} streams"),
+            &about,
+            PlannedBy::Rule,
+            steps,
+        ))
     }
 
     /// All graphs, each on its own stream, all at once (R36).
@@ -190,25 +273,58 @@ impl ByRule<'_> {
     /// outlived one before (R35, R36).
     #[must_use]
     pub fn all_in_one_stream(&self) -> Programme {
-        let (mut pool, mut held) = (Pool { used: 0, reserved: Some(0) }, 0_u64);
+        let (mut pool, mut held) = (
+            Pool {
+                used: 0,
+                reserved: Some(0),
+            },
+            0_u64,
+        );
         let mut steps = Vec::new();
         for (name, layout, _) in &self.graphs {
             let need = held.saturating_add(layout.used_bytes());
             let fits = need.max(pool.used) <= self.total_bytes;
             if fits {
-                let reserved = layout.reserved_bytes.map(|bytes| bytes.saturating_add(held));
+                let reserved = layout
+                    .reserved_bytes
+                    .map(|bytes| bytes.saturating_add(held));
                 pool.used = pool.used.max(need);
-                pool.reserved = pool.reserved.zip(reserved).map(|(before, need)| before.max(need));
+                pool.reserved = pool
+                    .reserved
+                    .zip(reserved)
+                    .map(|(before, need)| before.max(need));
                 held = held.saturating_add(layout.bytes(&layout.held()));
             }
-            steps.push(step(format!("launch {name} on stream 0"), if fits { 0 } else { 2 }, pool));
+            steps.push(step(
+                format!("launch {name} on stream 0"),
+                if fits { 0 } else { 2 },
+                pool,
+            ));
         }
-        steps.push(step("wait and trim".to_owned(), 0, Pool { used: held, reserved: Some(held) }));
-        programme("all graphs in one stream", "one after the other in one stream", PlannedBy::Rule, steps)
+        steps.push(step(
+            "wait and trim".to_owned(),
+            0,
+            Pool {
+                used: held,
+                reserved: Some(held),
+            },
+        ));
+        programme(
+            "all graphs in one stream",
+            "one after the other in one stream",
+            PlannedBy::Rule,
+            steps,
+        )
     }
 
     fn sum<'a>(&self, launches: impl Iterator<Item = (String, &'a Layout)>) -> Vec<ProgrammeStep> {
-        let (mut pool, mut held) = (Pool { used: 0, reserved: Some(0) }, 0_u64);
+        let (mut pool, mut held) = (
+            Pool {
+                used: 0,
+                reserved: Some(0),
+            },
+            0_u64,
+        );
         let mut steps = Vec::new();
         for (label, layout) in launches {
             let used = pool.used.saturating_add(layout.used_bytes());
@@ -221,7 +337,14 @@ impl ByRule<'_> {
             }
             steps.push(step(label, if fits { 0 } else { 2 }, pool));
         }
-        steps.push(step("wait and trim".to_owned(), 0, Pool { used: held, reserved: Some(held) }));
+        steps.push(step(
+            "wait and trim".to_owned(),
+            0,
+            Pool {
+                used: held,
+                reserved: Some(held),
+            },
+        ));
         steps
     }
 }
@@ -242,7 +365,11 @@ fn step(label: String, code: i32, pool: Pool) -> ProgrammeStep {
         reserved_bytes: pool.reserved,
         busy_streams: None,
     };
-    ProgrammeStep { label, planned, measured: None }
+    ProgrammeStep {
+        label,
+        planned,
+        measured: None,
+    }
 }
 
 #[cfg(test)]

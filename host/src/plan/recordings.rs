@@ -15,7 +15,9 @@ pub(crate) struct Recording {
 }
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/tests/data/dot").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../ffi/model/tests/data/dot")
+        .join(name)
 }
 
 /// Words and numbers of a line of `measured.txt`; a word that comes again is
@@ -25,7 +27,11 @@ fn columns(line: &str) -> (String, BTreeMap<String, u64>) {
     let name = words.next().expect("a name").to_owned();
     let mut columns = BTreeMap::new();
     while let (Some(word), Some(value)) = (words.next(), words.next()) {
-        let key = if columns.contains_key(word) { format!("{word} 2") } else { word.to_owned() };
+        let key = if columns.contains_key(word) {
+            format!("{word} 2")
+        } else {
+            word.to_owned()
+        };
         columns.insert(key, value.parse().expect("a number"));
     }
     (name, columns)
@@ -38,7 +44,11 @@ pub(crate) fn recordings(name: &str) -> Vec<Recording> {
         let (name, measured) = columns(line);
         let file = fs::File::open(folder.join(format!("{name}.dot"))).expect("the dump");
         let mut graphs = dot::read(file, &name).expect("a dump");
-        Recording { name, graph: graphs.remove(0), measured }
+        Recording {
+            name,
+            graph: graphs.remove(0),
+            measured,
+        }
     };
     measured.lines().map(read).collect()
 }
@@ -51,5 +61,8 @@ pub(crate) fn all() -> Vec<Recording> {
 }
 
 pub(crate) fn column(recording: &Recording, name: &str) -> u64 {
-    *recording.measured.get(name).unwrap_or_else(|| panic!("{}: no {name}", recording.name))
+    *recording
+        .measured
+        .get(name)
+        .unwrap_or_else(|| panic!("{}: no {name}", recording.name))
 }

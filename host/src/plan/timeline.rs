@@ -46,8 +46,12 @@ pub fn topological(graph: &Graph) -> Result<Vec<NodeIndex>, Cycle> {
         return Ok((0..count).collect());
     }
     let dependents = graph.dependencies.reversed();
-    let mut missing: Vec<usize> = (0..count).map(|node| graph.dependencies.of(node).len()).collect();
-    let free = (0..count).zip(&missing).filter(|(_, missing)| **missing == 0);
+    let mut missing: Vec<usize> = (0..count)
+        .map(|node| graph.dependencies.of(node).len())
+        .collect();
+    let free = (0..count)
+        .zip(&missing)
+        .filter(|(_, missing)| **missing == 0);
     let mut ready: BinaryHeap<Reverse<NodeIndex>> = free.map(|(node, _)| Reverse(node)).collect();
     let mut order = Vec::with_capacity(count as usize);
     while let Some(Reverse(node)) = ready.pop() {
@@ -61,7 +65,11 @@ pub fn topological(graph: &Graph) -> Result<Vec<NodeIndex>, Cycle> {
             }
         }
     }
-    if order.len() == count as usize { Ok(order) } else { Err(cycle(graph, &missing)) }
+    if order.len() == count as usize {
+        Ok(order)
+    } else {
+        Err(cycle(graph, &missing))
+    }
 }
 
 /// Walks back from a node that never became ready until a node comes again.
@@ -80,7 +88,12 @@ fn cycle(graph: &Graph, missing: &[usize]) -> Cycle {
             *seen = Some(path.len());
         }
         path.push(node);
-        next = graph.dependencies.of(node).iter().copied().find(|&other| waits(other));
+        next = graph
+            .dependencies
+            .of(node)
+            .iter()
+            .copied()
+            .find(|&other| waits(other));
     }
     Cycle { nodes: path }
 }
@@ -104,7 +117,10 @@ impl Timeline {
                 Some(Kind::Free(_)) => {}
                 _ => continue,
             }
-            timeline.events.push(Event { node, alive_bytes: alive });
+            timeline.events.push(Event {
+                node,
+                alive_bytes: alive,
+            });
             if alive > timeline.peak_bytes {
                 timeline.peak_bytes = alive;
                 timeline.peak_at = Some(node);
@@ -120,7 +136,11 @@ mod tests {
     use crate::plan::description::{Dependencies, Node};
 
     fn graph(kinds: &[Kind], edges: &[(u32, u32)]) -> Graph {
-        let node = |kind: &Kind| Node { name: "n".into(), title: None, kind: *kind };
+        let node = |kind: &Kind| Node {
+            name: "n".into(),
+            title: None,
+            kind: *kind,
+        };
         Graph {
             nodes: kinds.iter().map(node).collect(),
             dependencies: Dependencies::new(kinds.len(), edges),
@@ -131,13 +151,22 @@ mod tests {
     const KERNEL: Kind = Kind::Kernel { hold_ns: 0 };
 
     fn alloc(bytes: u64) -> Kind {
-        Kind::Alloc { bytes, address: None }
+        Kind::Alloc {
+            bytes,
+            address: None,
+        }
     }
 
     #[test]
     fn nodes_come_in_the_order_of_creation_where_dependencies_allow() {
-        assert_eq!(topological(&graph(&[KERNEL; 3], &[(0, 2)])), Ok(vec![0, 1, 2]));
-        assert_eq!(topological(&graph(&[KERNEL; 4], &[(3, 0), (0, 2)])), Ok(vec![1, 3, 0, 2]));
+        assert_eq!(
+            topological(&graph(&[KERNEL; 3], &[(0, 2)])),
+            Ok(vec![0, 1, 2])
+        );
+        assert_eq!(
+            topological(&graph(&[KERNEL; 4], &[(3, 0), (0, 2)])),
+            Ok(vec![1, 3, 0, 2])
+        );
         assert_eq!(topological(&graph(&[], &[])), Ok(Vec::new()));
     }
 
@@ -150,7 +179,10 @@ mod tests {
             let before = cycle.nodes[(at + 2) % 3];
             assert!(round.dependencies.of(node).contains(&before), "{cycle:?}");
         }
-        assert_eq!(topological(&graph(&[KERNEL], &[(0, 0)])), Err(Cycle { nodes: vec![0] }));
+        assert_eq!(
+            topological(&graph(&[KERNEL], &[(0, 0)])),
+            Err(Cycle { nodes: vec![0] })
+        );
     }
 
     #[test]
@@ -166,7 +198,11 @@ mod tests {
         ];
         let graph = graph(&kinds, &[]);
         let timeline = Timeline::along(&graph, &[0, 1, 2, 3, 4, 5, 6]);
-        let alive: Vec<u64> = timeline.events.iter().map(|event| event.alive_bytes).collect();
+        let alive: Vec<u64> = timeline
+            .events
+            .iter()
+            .map(|event| event.alive_bytes)
+            .collect();
         assert_eq!(alive, [5, 12, 7, 11, 4, 4]);
         assert_eq!((timeline.peak_bytes, timeline.peak_at), (12, Some(1)));
     }

@@ -5,7 +5,11 @@ use bytesize::ByteSize;
 /// `64 MiB`, `1.5 GiB`, `0 B`.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
-    ByteSize::b(bytes).display().iec().to_string().replace(".0 ", " ")
+    ByteSize::b(bytes)
+        .display()
+        .iec()
+        .to_string()
+        .replace(".0 ", " ")
 }
 
 /// `1 allocation`, `3 allocations`.

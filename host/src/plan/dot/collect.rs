@@ -109,7 +109,11 @@ impl Collector {
         let parent = self.open.last().copied();
         self.open.push(self.file.clusters.len() as u32);
         let name = String::from_utf8_lossy(name).into_owned();
-        self.file.clusters.push(Cluster { name, parent, nodes: Vec::new() });
+        self.file.clusters.push(Cluster {
+            name,
+            parent,
+            nodes: Vec::new(),
+        });
     }
 
     pub(super) fn end_cluster(&mut self) {
@@ -118,7 +122,10 @@ impl Collector {
 
     /// A graph's label is its name.
     pub(super) fn cluster_label(&mut self, label: &[u8]) {
-        let open = self.open.last().and_then(|&open| self.file.clusters.get_mut(open as usize));
+        let open = self
+            .open
+            .last()
+            .and_then(|&open| self.file.clusters.get_mut(open as usize));
         if let Some(cluster) = open {
             cluster.name = String::from_utf8_lossy(label).trim().to_owned();
         }
@@ -150,7 +157,10 @@ impl Collector {
 
     pub(super) fn edge(&mut self, from: u32, to: u32, at: Position) -> Result<(), DotError> {
         if self.file.edges.len() >= 8 * MOST_NODES {
-            return Err(DotError::at(at, format!("more than {} edges", 8 * MOST_NODES)));
+            return Err(DotError::at(
+                at,
+                format!("more than {} edges", 8 * MOST_NODES),
+            ));
         }
         self.file.edges.push((from, to));
         Ok(())
@@ -186,7 +196,10 @@ impl Collector {
             return Ok(());
         };
         if let Some(first) = raw.described {
-            let what = format!("node {} is described a second time, first at {first}", raw.name);
+            let what = format!(
+                "node {} is described a second time, first at {first}",
+                raw.name
+            );
             return Err(DotError::at(at, what));
         }
         raw.described = Some(at);
@@ -209,16 +222,24 @@ impl Collector {
             let name = String::from_utf8_lossy(name);
             let Some(text) = value else {
                 let type_name = facts.type_name;
-                return Err(DotError::at(at, format!("{name} is a {type_name} without its {what}: {VERBOSE}")));
+                return Err(DotError::at(
+                    at,
+                    format!("{name} is a {type_name} without its {what}: {VERBOSE}"),
+                ));
             };
             label::number(text).map_err(|why| DotError::at(at, format!("{what} of {name}: {why}")))
         };
         Ok(match facts.type_name {
             "MEM_ALLOC" => RawKind::Alloc {
                 bytes: field(facts.bytes, "bytesize")?,
-                address: facts.address.map(|address| field(Some(address), "dptr")).transpose()?,
+                address: facts
+                    .address
+                    .map(|address| field(Some(address), "dptr"))
+                    .transpose()?,
             },
-            "MEM_FREE" => RawKind::Free { address: field(facts.address, "dptr")? },
+            "MEM_FREE" => RawKind::Free {
+                address: field(facts.address, "dptr")?,
+            },
             "KERNEL" => RawKind::Kernel,
             _ if !facts.is_record && shape == b"octagon" => RawKind::Kernel,
             other => RawKind::Other(work(other, facts)),

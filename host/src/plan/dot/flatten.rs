@@ -54,8 +54,10 @@ struct Tree {
 
 impl Tree {
     fn new(file: &mut RawFile) -> Self {
-        let by_name: HashMap<&str, u32> =
-            (0..).zip(&file.clusters).map(|(number, cluster)| (cluster.name.as_str(), number)).collect();
+        let by_name: HashMap<&str, u32> = (0..)
+            .zip(&file.clusters)
+            .map(|(number, cluster)| (cluster.name.as_str(), number))
+            .collect();
         let mut child_of: BTreeMap<u32, u32> = BTreeMap::new();
         for (&node, name) in &file.references {
             let own = file.nodes.get(node as usize).map(|node| node.cluster);
@@ -80,8 +82,10 @@ impl Tree {
                 }
             } else if child_of.get(&from) == Some(&target.cluster) {
                 // Drawn from a node to its child graph.
-            } else if matches!(source.kind, RawKind::Other(Work::Child | Work::Conditional | Work::Unknown))
-                && !child_of.contains_key(&from)
+            } else if matches!(
+                source.kind,
+                RawKind::Other(Work::Child | Work::Conditional | Work::Unknown)
+            ) && !child_of.contains_key(&from)
                 && !children.contains(&target.cluster)
             {
                 child_of.insert(from, target.cluster);
@@ -91,12 +95,15 @@ impl Tree {
             }
         }
         if across > 0 {
-            file.notes.push(format!("{across} edges lead from one graph to another, and say nothing of order"));
+            file.notes.push(format!(
+                "{across} edges lead from one graph to another, and say nothing of order"
+            ));
         }
         let is_root = (0..)
             .zip(&file.clusters)
             .map(|(number, cluster)| {
-                let empty_outside = cluster.parent.is_none() && cluster.nodes.is_empty() && file.clusters.len() > 1;
+                let empty_outside =
+                    cluster.parent.is_none() && cluster.nodes.is_empty() && file.clusters.len() > 1;
                 !children.contains(&number) && !empty_outside
             })
             .collect();
@@ -104,17 +111,35 @@ impl Tree {
         for &(node, address) in &file.pointers {
             pointers.entry(node).or_default().push(address);
         }
-        Self { child_of, is_root, edges, pointers }
+        Self {
+            child_of,
+            is_root,
+            edges,
+            pointers,
+        }
     }
 
     /// One graph with all that is in it.
     fn graph(&self, file: &RawFile, root: u32, nodes_left: &mut usize) -> Result<Graph, DotError> {
-        let mut builder = Builder { tree: self, file, nodes_left, nodes: Vec::new(), edges: Vec::new() };
+        let mut builder = Builder {
+            tree: self,
+            file,
+            nodes_left,
+            nodes: Vec::new(),
+            edges: Vec::new(),
+        };
         builder.add(root)?;
         let Builder { nodes, edges, .. } = builder;
-        let name = file.clusters.get(root as usize).map_or("", |cluster| cluster.name.as_str());
+        let name = file
+            .clusters
+            .get(root as usize)
+            .map_or("", |cluster| cluster.name.as_str());
         let mut graph = Graph {
-            name: if name.is_empty() { "graph".to_owned() } else { name.to_owned() },
+            name: if name.is_empty() {
+                "graph".to_owned()
+            } else {
+                name.to_owned()
+            },
             dependencies: Dependencies::new(nodes.len(), &edges),
             ..Graph::default()
         };
@@ -159,7 +184,11 @@ impl Builder<'_> {
         let mut frames = vec![Frame::new(root, None)];
         let mut is_open = vec![false; self.file.clusters.len()];
         while let Some(frame) = frames.last_mut() {
-            let nodes = self.file.clusters.get(frame.cluster as usize).map_or(&[][..], |c| &c.nodes);
+            let nodes = self
+                .file
+                .clusters
+                .get(frame.cluster as usize)
+                .map_or(&[][..], |c| &c.nodes);
             if let Some(open) = is_open.get_mut(frame.cluster as usize) {
                 *open = true;
             }
@@ -179,12 +208,24 @@ impl Builder<'_> {
             match self.tree.child_of.get(&node) {
                 None => {
                     let place = self.push(Part::Node(node));
-                    frame.places.insert(node, Place { begin: place, end: place });
+                    frame.places.insert(
+                        node,
+                        Place {
+                            begin: place,
+                            end: place,
+                        },
+                    );
                 }
                 Some(&child) => {
                     if is_open.get(child as usize) == Some(&true) {
-                        let name = self.file.clusters.get(child as usize).map_or("", |c| c.name.as_str());
-                        return Err(DotError::whole(format!("{name} is a child graph of itself")));
+                        let name = self
+                            .file
+                            .clusters
+                            .get(child as usize)
+                            .map_or("", |c| c.name.as_str());
+                        return Err(DotError::whole(format!(
+                            "{name} is a child graph of itself"
+                        )));
                     }
                     let begin = self.push(Part::Begin(node));
                     frames.push(Frame::new(child, Some((node, begin))));
@@ -199,7 +240,11 @@ impl Builder<'_> {
         let Some(frame) = frames.pop() else {
             return;
         };
-        let within = self.tree.edges.get(frame.cluster as usize).map_or(&[][..], |edges| edges);
+        let within = self
+            .tree
+            .edges
+            .get(frame.cluster as usize)
+            .map_or(&[][..], |edges| edges);
         let (mut has_before, mut has_after) = (BTreeSet::new(), BTreeSet::new());
         for (from, to) in within {
             if let (Some(source), Some(target)) = (frame.places.get(from), frame.places.get(to)) {
@@ -237,7 +282,12 @@ impl Builder<'_> {
 
 impl Frame {
     fn new(cluster: u32, inside: Option<(u32, u32)>) -> Self {
-        Self { cluster, next: 0, places: HashMap::new(), inside }
+        Self {
+            cluster,
+            next: 0,
+            places: HashMap::new(),
+            inside,
+        }
     }
 }
 
@@ -257,7 +307,11 @@ impl Tree {
             };
             if matches!(part, Part::Begin(_)) {
                 let name = format!("{} begin", raw.name).into();
-                graph.nodes.push(Node { name, title: None, kind: Kind::Other(Work::ChildBegin) });
+                graph.nodes.push(Node {
+                    name,
+                    title: None,
+                    kind: Kind::Other(Work::ChildBegin),
+                });
                 continue;
             }
             let kind = match raw.kind {
@@ -285,10 +339,17 @@ impl Tree {
             for &address in pointers.get(&number).map_or(&[][..], |list| list) {
                 let at = ranges.range(..=address).next_back();
                 if let Some((_, &(_, allocation))) = at.filter(|(_, (end, _))| address < *end) {
-                    graph.uses.push(Use { user: index, allocation });
+                    graph.uses.push(Use {
+                        user: index,
+                        allocation,
+                    });
                 }
             }
-            graph.nodes.push(Node { name: raw.name.clone(), title: raw.title, kind });
+            graph.nodes.push(Node {
+                name: raw.name.clone(),
+                title: raw.title,
+                kind,
+            });
         }
         graph.uses.sort_unstable();
         graph.uses.dedup();
@@ -300,7 +361,10 @@ impl Tree {
 fn occupy(ranges: &mut BTreeMap<u64, (u64, u32)>, start: u64, bytes: u64, allocation: u32) {
     let end = start.saturating_add(bytes);
     loop {
-        let below_end = ranges.range(..end).next_back().map(|(&start, &(end, _))| (start, end));
+        let below_end = ranges
+            .range(..end)
+            .next_back()
+            .map(|(&start, &(end, _))| (start, end));
         match below_end {
             Some((other, other_end)) if other_end > start => ranges.remove(&other),
             _ => break,

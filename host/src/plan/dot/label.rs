@@ -53,7 +53,10 @@ fn read_lines(label: &str) -> Facts<'_> {
     }
     facts.type_name = first;
     facts.title = (!first.is_empty()).then_some(Cow::Borrowed(first));
-    facts.graphs = std::iter::once(first).chain(lines).filter(|line| is_graph_name(line)).collect();
+    facts.graphs = std::iter::once(first)
+        .chain(lines)
+        .filter(|line| is_graph_name(line))
+        .collect();
     facts
 }
 
@@ -65,7 +68,10 @@ fn is_graph_name(text: &str) -> bool {
 
 fn read_record(body: &str) -> Facts<'_> {
     let fields = fields(body);
-    let mut facts = Facts { is_record: true, ..Facts::default() };
+    let mut facts = Facts {
+        is_record: true,
+        ..Facts::default()
+    };
     facts.type_name = fields.first().map_or("", |field| field.text);
     facts.number = value_of(&fields, "ID").and_then(leading_number);
     facts.bytes = value_of(&fields, "bytesize");
@@ -87,7 +93,13 @@ fn read_record(body: &str) -> Facts<'_> {
         "MEMCPY" => facts.pointers = values_of(&fields, "ptr"),
         "MEMSET" => facts.pointers.extend(facts.address),
         "MEM_ALLOC" | "MEM_FREE" => {}
-        _ => facts.graphs = fields.iter().map(|field| field.text).filter(|t| is_graph_name(t)).collect(),
+        _ => {
+            facts.graphs = fields
+                .iter()
+                .map(|field| field.text)
+                .filter(|t| is_graph_name(t))
+                .collect()
+        }
     }
     facts
 }
@@ -135,7 +147,10 @@ fn fields(body: &str) -> Vec<Field<'_>> {
     }
     let rest = body.get(start..).unwrap_or("").trim();
     if !rest.is_empty() {
-        fields.push(Field { text: rest, group: around.last().copied().unwrap_or(0) });
+        fields.push(Field {
+            text: rest,
+            group: around.last().copied().unwrap_or(0),
+        });
     }
     fields
 }
@@ -157,12 +172,24 @@ fn values_of<'l>(fields: &[Field<'l>], title: &str) -> Vec<&'l str> {
         if !titles.iter().any(|field| field.text == title) {
             continue;
         }
-        if let Some(values) = all.get(number + 1).filter(|values| values.len() == titles.len()) {
+        if let Some(values) = all
+            .get(number + 1)
+            .filter(|values| values.len() == titles.len())
+        {
             let pairs = titles.iter().zip(*values);
-            return pairs.filter(|(t, _)| t.text == title).map(|(_, v)| v.text).collect();
+            return pairs
+                .filter(|(t, _)| t.text == title)
+                .map(|(_, v)| v.text)
+                .collect();
         }
-        let pair = titles.windows(2).find(|pair| pair.first().is_some_and(|t| t.text == title));
-        return pair.and_then(|pair| pair.last()).map(|value| value.text).into_iter().collect();
+        let pair = titles
+            .windows(2)
+            .find(|pair| pair.first().is_some_and(|t| t.text == title));
+        return pair
+            .and_then(|pair| pair.last())
+            .map(|value| value.text)
+            .into_iter()
+            .collect();
     }
     Vec::new()
 }
@@ -171,7 +198,9 @@ fn values_of<'l>(fields: &[Field<'l>], title: &str) -> Vec<&'l str> {
 fn leading_number(text: &str) -> Option<u64> {
     let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
     let rest = text.get(digits.len()..)?.trim_start();
-    (rest.is_empty() || rest.starts_with('(')).then(|| digits.parse().ok()).flatten()
+    (rest.is_empty() || rest.starts_with('('))
+        .then(|| digits.parse().ok())
+        .flatten()
 }
 
 /// Record labels escape `< > { } |` and spaces with a backslash.
@@ -219,12 +248,17 @@ mod tests {
              | {{bytesize | dptr} | {34603008 | 0x0000000302000000}}\n}",
         );
         assert_eq!((facts.type_name, facts.number), ("MEM_ALLOC", Some(0)));
-        assert_eq!((facts.bytes, facts.address), (Some("34603008"), Some("0x0000000302000000")));
+        assert_eq!(
+            (facts.bytes, facts.address),
+            (Some("34603008"), Some("0x0000000302000000"))
+        );
     }
 
     #[test]
     fn a_kernel_node_with_its_launch_configuration() {
-        let facts = read("{KERNEL\n| {ID | 3 (topoId: 1) | gemm\\<\\<\\<\\{16,10,2\\},128,0\\>\\>\\>}\n| {priority | 0}\n}");
+        let facts = read(
+            "{KERNEL\n| {ID | 3 (topoId: 1) | gemm\\<\\<\\<\\{16,10,2\\},128,0\\>\\>\\>}\n| {priority | 0}\n}",
+        );
         assert_eq!((facts.type_name, facts.number), ("KERNEL", Some(3)));
         assert_eq!(facts.title.as_deref(), Some("gemm<<<{16,10,2},128,0>>>"));
     }
@@ -241,14 +275,25 @@ mod tests {
             "{MEMSET\n| {{ID | node handle | dptr | pitch | value | elementSize | width | height} | \
              {0 (topoId: 20) | 0x0A | 0x7FC45DC00000 | 0 | 0 | 1 | 640 | 1}}}",
         );
-        assert_eq!((facts.number, &*facts.pointers), (Some(0), &["0x7FC45DC00000"][..]));
+        assert_eq!(
+            (facts.number, &*facts.pointers),
+            (Some(0), &["0x7FC45DC00000"][..])
+        );
     }
 
     #[test]
     fn without_the_verbose_flag_there_are_two_lines() {
-        for label in ["1\nMEM_ALLOC\n", "1\\nMEM_ALLOC\\n", "1 (topoId: 0)\r\nMEM_ALLOC"] {
+        for label in [
+            "1\nMEM_ALLOC\n",
+            "1\\nMEM_ALLOC\\n",
+            "1 (topoId: 0)\r\nMEM_ALLOC",
+        ] {
             let facts = read(label);
-            assert_eq!((facts.number, facts.type_name), (Some(1), "MEM_ALLOC"), "{label:?}");
+            assert_eq!(
+                (facts.number, facts.type_name),
+                (Some(1), "MEM_ALLOC"),
+                "{label:?}"
+            );
             assert!(!facts.is_record && facts.bytes.is_none());
         }
         assert_eq!(read("").type_name, "");
@@ -258,14 +303,26 @@ mod tests {
     #[test]
     fn numbers_that_are_none_are_named() {
         assert_eq!(number("0x0000000302000000"), Ok(0x3_0200_0000));
-        assert!(number("18446744073709551616").unwrap_err().contains("64 bits"));
+        assert!(
+            number("18446744073709551616")
+                .unwrap_err()
+                .contains("64 bits")
+        );
         assert!(number("0x").unwrap_err().contains("no number"));
         assert!(number("-1").unwrap_err().contains("no number"));
     }
 
     #[test]
     fn braces_that_do_not_match_are_no_matter() {
-        for label in ["{", "}", "{}}}|", "{{{{|", "{MEM_ALLOC | {bytesize", "{\\", "{MEM_FREE|{{dptr}|{}}}"] {
+        for label in [
+            "{",
+            "}",
+            "{}}}|",
+            "{{{{|",
+            "{MEM_ALLOC | {bytesize",
+            "{\\",
+            "{MEM_FREE|{{dptr}|{}}}",
+        ] {
             let _ = read(label);
         }
         let deep = "{".repeat(100_000);

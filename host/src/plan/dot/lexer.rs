@@ -91,6 +91,7 @@ impl<R: Read> Lexer<R> {
     }
 
     /// The text of the last token, what is not UTF-8 replaced.
+    #[cfg(test)]
     pub(super) fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.text)
     }
@@ -106,7 +107,10 @@ impl<R: Read> Lexer<R> {
                 self.text.push(b'-');
                 self.word()
             }
-            _ => Err(DotError::at(self.token_at, "a `-` that begins neither `->` nor a number")),
+            _ => Err(DotError::at(
+                self.token_at,
+                "a `-` that begins neither `->` nor a number",
+            )),
         }
     }
 
@@ -125,7 +129,12 @@ impl<R: Read> Lexer<R> {
         loop {
             self.take_plain()?;
             match self.peek()? {
-                None => return Err(DotError::at(self.token_at, "the file ends in a string: no closing quote")),
+                None => {
+                    return Err(DotError::at(
+                        self.token_at,
+                        "the file ends in a string: no closing quote",
+                    ));
+                }
                 Some(b'"') => {
                     self.bump();
                     return Ok(Token::Quoted);
@@ -152,9 +161,12 @@ impl<R: Read> Lexer<R> {
     fn take_plain(&mut self) -> Result<(), DotError> {
         loop {
             let rest = self.chunk.get(self.next..).unwrap_or(&[]);
-            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | b'\n'));
+            let plain = rest
+                .iter()
+                .position(|&byte| matches!(byte, b'"' | b'\\' | b'\n'));
             let count = plain.unwrap_or(rest.len());
-            self.text.extend_from_slice(rest.get(..count).unwrap_or(&[]));
+            self.text
+                .extend_from_slice(rest.get(..count).unwrap_or(&[]));
             self.next += count;
             self.here.column += count as u64;
             self.check_length()?;
@@ -179,14 +191,21 @@ impl<R: Read> Lexer<R> {
             }
             self.push(byte)?;
         }
-        Err(DotError::at(self.token_at, "the file ends in an HTML string: no closing `>`"))
+        Err(DotError::at(
+            self.token_at,
+            "the file ends in an HTML string: no closing `>`",
+        ))
     }
 
     fn skip_space(&mut self) -> Result<(), DotError> {
         // A byte order mark, where a file begins with one.
         if self.here == (Position { line: 1, column: 1 }) {
             self.peek()?;
-            if self.chunk.get(self.next..).is_some_and(|rest| rest.starts_with(b"\xEF\xBB\xBF")) {
+            if self
+                .chunk
+                .get(self.next..)
+                .is_some_and(|rest| rest.starts_with(b"\xEF\xBB\xBF"))
+            {
                 self.next += 3;
             }
         }
@@ -216,7 +235,10 @@ impl<R: Read> Lexer<R> {
                     }
                     star = byte == b'*';
                 }
-                Err(DotError::at(start, "the file ends in a comment: no closing `*/`"))
+                Err(DotError::at(
+                    start,
+                    "the file ends in a comment: no closing `*/`",
+                ))
             }
             _ => Err(DotError::at(start, "a `/` that begins no comment")),
         }
@@ -271,7 +293,9 @@ impl<R: Read> Lexer<R> {
 
     fn check_length(&self) -> Result<(), DotError> {
         if self.text.len() > LONGEST_TOKEN {
-            let what = format!("a name or string of more than {LONGEST_TOKEN} bytes; is a quote not closed?");
+            let what = format!(
+                "a name or string of more than {LONGEST_TOKEN} bytes; is a quote not closed?"
+            );
             return Err(DotError::at(self.token_at, what));
         }
         Ok(())
@@ -282,7 +306,10 @@ impl<R: Read> Lexer<R> {
             b'!'..=b'~' => format!("`{}`", char::from(byte)),
             _ => format!("the byte 0x{byte:02x}"),
         };
-        DotError::at(self.here, format!("{shown} where DOT has no such character"))
+        DotError::at(
+            self.here,
+            format!("{shown} where DOT has no such character"),
+        )
     }
 }
 
@@ -336,7 +363,10 @@ mod tests {
     #[test]
     fn a_line_continued_in_a_string_is_joined() {
         assert_eq!(tokens("\"a\\\nb\""), [(Token::Quoted, "ab".to_owned())]);
-        assert_eq!(tokens("\"a\nb\\n\""), [(Token::Quoted, "a\nb\\n".to_owned())]);
+        assert_eq!(
+            tokens("\"a\nb\\n\""),
+            [(Token::Quoted, "a\nb\\n".to_owned())]
+        );
     }
 
     #[test]
@@ -351,6 +381,9 @@ mod tests {
         assert!(fails("/* x").starts_with("1:1: the file ends in a comment"));
         assert!(fails("<<b>").starts_with("1:1: the file ends in an HTML string"));
         assert!(fails("a\r\n\x01").starts_with("2:1: the byte 0x01"));
-        assert!(fails(&format!("\"{}\"", "x".repeat(LONGEST_TOKEN + 1))).contains("is a quote not closed"));
+        assert!(
+            fails(&format!("\"{}\"", "x".repeat(LONGEST_TOKEN + 1)))
+                .contains("is a quote not closed")
+        );
     }
 }

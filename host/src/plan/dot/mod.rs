@@ -35,11 +35,17 @@ pub struct DotError {
 
 impl DotError {
     fn at(at: Position, what: impl Into<String>) -> Self {
-        Self { at: Some(at), what: what.into() }
+        Self {
+            at: Some(at),
+            what: what.into(),
+        }
     }
 
     fn whole(what: impl Into<String>) -> Self {
-        Self { at: None, what: what.into() }
+        Self {
+            at: None,
+            what: what.into(),
+        }
     }
 }
 

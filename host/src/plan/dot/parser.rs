@@ -17,7 +17,11 @@ pub(super) struct Attributes {
 
 /// Reads a whole file into the collector.
 pub(super) fn parse<R: Read>(input: R, collector: &mut Collector) -> Result<(), DotError> {
-    let mut parser = Parser { lexer: Lexer::new(input), held: None, open: Vec::new() };
+    let mut parser = Parser {
+        lexer: Lexer::new(input),
+        held: None,
+        open: Vec::new(),
+    };
     parser.file(collector)
 }
 
@@ -37,7 +41,9 @@ impl<R: Read> Parser<R> {
             match token {
                 Token::End if graphs > 0 => return Ok(()),
                 Token::End => {
-                    return Err(self.error("the file has no graph; a dump begins with `digraph dot {`"));
+                    return Err(
+                        self.error("the file has no graph; a dump begins with `digraph dot {`")
+                    );
                 }
                 Token::Punctuation(b';') => {}
                 Token::Word => {
@@ -78,7 +84,9 @@ impl<R: Read> Parser<R> {
             let token = self.next()?;
             match token {
                 Token::End => {
-                    let what = format!("the file ends inside the graph that begins at {opened}: it was cut off");
+                    let what = format!(
+                        "the file ends inside the graph that begins at {opened}: it was cut off"
+                    );
                     return Err(self.error(what));
                 }
                 Token::Punctuation(b';' | b',') => {}
@@ -116,7 +124,9 @@ impl<R: Read> Parser<R> {
                         return Err(self.error("`[` should follow `node` and `edge`"));
                     }
                 }
-                token if is_id(token) => self.node_or_edge(token, collector, &mut name, &mut attributes)?,
+                token if is_id(token) => {
+                    self.node_or_edge(token, collector, &mut name, &mut attributes)?
+                }
                 _ => return Err(self.error("a node, an edge or `}` should be here")),
             }
         }
@@ -225,7 +235,8 @@ impl<R: Read> Parser<R> {
                     Token::Punctuation(b']') => break,
                     Token::Punctuation(b';' | b',') => {}
                     Token::End => {
-                        let what = format!("the file ends inside the `[` at {opened}: it was cut off");
+                        let what =
+                            format!("the file ends inside the `[` at {opened}: it was cut off");
                         return Err(self.error(what));
                     }
                     token if is_id(token) => {

@@ -23,9 +23,13 @@ fn refusal(text: &str) -> String {
 
 /// A dump in the form that runtime 13.0 writes.
 fn dump(nodes: &[&str], edges: &[(u32, u32)]) -> String {
-    let mut text = "digraph dot {\nsubgraph cluster_1 {\nlabel=\"graph_1\" graph[style=\"dashed\"];\n".to_owned();
+    let mut text =
+        "digraph dot {\nsubgraph cluster_1 {\nlabel=\"graph_1\" graph[style=\"dashed\"];\n"
+            .to_owned();
     for (number, label) in nodes.iter().enumerate() {
-        text += &format!("\"graph_1_node_{number}\"[style=\"solid\" shape=\"record\" label=\"{{\n{label}\n}}\"];\n\n");
+        text += &format!(
+            "\"graph_1_node_{number}\"[style=\"solid\" shape=\"record\" label=\"{{\n{label}\n}}\"];\n\n"
+        );
     }
     for (from, to) in edges {
         text += &format!("\"graph_1_node_{from}\" -> \"graph_1_node_{to}\" [headlabel=0];\n");
@@ -51,9 +55,17 @@ fn every_recorded_dump_is_read() {
             }
             let text = fs::read_to_string(&path).expect("a dump");
             let graph = graph(&text);
-            assert_eq!(graph.nodes.len(), text.matches("\"{").count(), "{}", path.display());
+            assert_eq!(
+                graph.nodes.len(),
+                text.matches("\"{").count(),
+                "{}",
+                path.display()
+            );
             assert_eq!(graph.dependencies.edge_count(), text.matches("->").count());
-            assert_eq!(graph.allocations().count(), text.matches("MEM_ALLOC").count());
+            assert_eq!(
+                graph.allocations().count(),
+                text.matches("MEM_ALLOC").count()
+            );
             let with_crlf = graphs(&text.replace('\n', "\r\n"));
             assert_eq!(format!("{with_crlf:?}"), format!("{:?}", [graph]));
             count += 1;
@@ -64,7 +76,10 @@ fn every_recorded_dump_is_read() {
 
 #[test]
 fn r3_a_free_node_ends_the_allocation_that_was_last_at_its_address() {
-    let graph = graph(&dump(&[ALLOC, FREE, ALLOC, FREE, FREE], &[(0, 1), (1, 2), (2, 3), (3, 4)]));
+    let graph = graph(&dump(
+        &[ALLOC, FREE, ALLOC, FREE, FREE],
+        &[(0, 1), (1, 2), (2, 3), (3, 4)],
+    ));
     let kinds: Vec<Kind> = graph.nodes.iter().map(|node| node.kind).collect();
     assert_eq!(kinds.get(1), Some(&Kind::Free(Freed::Here(0))));
     assert_eq!(kinds.get(3), Some(&Kind::Free(Freed::Here(2))));
@@ -75,7 +90,10 @@ fn r3_a_free_node_ends_the_allocation_that_was_last_at_its_address() {
 #[test]
 fn r14_a_free_of_what_the_graph_does_not_allocate_is_kept_with_its_address() {
     let graph = graph(&dump(&[FREE], &[]));
-    assert_eq!(graph.nodes.first().map(|node| node.kind), Some(Kind::Free(Freed::AtAddress(0x3_0200_0000))));
+    assert_eq!(
+        graph.nodes.first().map(|node| node.kind),
+        Some(Kind::Free(Freed::AtAddress(0x3_0200_0000)))
+    );
 }
 
 #[test]
@@ -84,36 +102,72 @@ fn copies_and_sets_are_users_of_what_they_point_into() {
                   {1 (topoId: 0) | 0x1 | 0x302000100 | 0 | 0 | 1 | 640 | 1}}";
     let elsewhere = "MEMSET\n| {{ID | node handle | dptr} | {2 | 0x1 | 0x302001000}}";
     let graph = graph(&dump(&[ALLOC, memset, elsewhere], &[(0, 1)]));
-    assert_eq!(graph.uses, [Use { user: 1, allocation: 0 }]);
-    assert_eq!(graph.nodes.get(1).map(|node| node.kind), Some(Kind::Other(Work::Memset)));
+    assert_eq!(
+        graph.uses,
+        [Use {
+            user: 1,
+            allocation: 0
+        }]
+    );
+    assert_eq!(
+        graph.nodes.get(1).map(|node| node.kind),
+        Some(Kind::Other(Work::Memset))
+    );
 }
 
 #[test]
 fn types_that_are_not_known_are_kept_by_name() {
     let graph = graph(&dump(&["WORMHOLE\n| {to | 3}", ALLOC], &[(0, 1)]));
     let node = graph.nodes.first().expect("a node");
-    assert_eq!((node.kind, graph.title(node)), (Kind::Other(Work::Unknown), Some("WORMHOLE")));
+    assert_eq!(
+        (node.kind, graph.title(node)),
+        (Kind::Other(Work::Unknown), Some("WORMHOLE"))
+    );
 }
 
 #[test]
 fn a_dump_without_the_verbose_flag_says_which_flag_is_missing() {
     let alloc = "digraph dot {\nsubgraph cluster_1 {\n\"graph_1_node_0\"[shape=\"rectangle\" label=\"0\nMEM_ALLOC\n\"];\n}\n}";
     let refusal = refusal(alloc);
-    assert!(refusal.starts_with("3:1: graph_1_node_0 is a MEM_ALLOC without its bytesize"), "{refusal}");
-    assert!(refusal.contains("cudaGraphDebugDotFlagsVerbose"), "{refusal}");
+    assert!(
+        refusal.starts_with("3:1: graph_1_node_0 is a MEM_ALLOC without its bytesize"),
+        "{refusal}"
+    );
+    assert!(
+        refusal.contains("cudaGraphDebugDotFlagsVerbose"),
+        "{refusal}"
+    );
     let free = "digraph dot {\n\"n\"[shape=\"record\" label=\"{MEM_FREE | {{ID | node handle} | {0 | 0x1}}}\"];\n}";
-    assert!(super::read(free.as_bytes(), "").unwrap_err().what.contains("without its dptr"));
+    assert!(
+        super::read(free.as_bytes(), "")
+            .unwrap_err()
+            .what
+            .contains("without its dptr")
+    );
     // Without memory nodes there is nothing to refuse, but it is said.
-    let kernel = graph("digraph dot {\n\"n\"[style=\"bold\" shape=\"octagon\" label=\"0\n_Z5saxpyifPfS_\n\"];\n}");
-    assert_eq!(kernel.nodes.first().map(|node| node.kind), Some(Kind::Kernel { hold_ns: 0 }));
-    assert!(kernel.notes.iter().any(|note| note.contains("cudaGraphDebugDotFlagsVerbose")));
+    let kernel = graph(
+        "digraph dot {\n\"n\"[style=\"bold\" shape=\"octagon\" label=\"0\n_Z5saxpyifPfS_\n\"];\n}",
+    );
+    assert_eq!(
+        kernel.nodes.first().map(|node| node.kind),
+        Some(Kind::Kernel { hold_ns: 0 })
+    );
+    assert!(
+        kernel
+            .notes
+            .iter()
+            .any(|note| note.contains("cudaGraphDebugDotFlagsVerbose"))
+    );
 }
 
 #[test]
 fn numbers_that_overflow_are_refused_where_they_are() {
     let alloc = "MEM_ALLOC\n| {{bytesize | dptr} | {99999999999999999999 | 0x1}}";
     let refusal = refusal(&dump(&[ALLOC, alloc], &[]));
-    assert!(refusal.starts_with("9:1: bytesize of graph_1_node_1: 99999999999999999999 does not fit"), "{refusal}");
+    assert!(
+        refusal.starts_with("9:1: bytesize of graph_1_node_1: 99999999999999999999 does not fit"),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -161,7 +215,10 @@ fn several_graphs_of_a_file_are_told_apart() {
     let sizes: Vec<usize> = graphs(&two).iter().map(|graph| graph.nodes.len()).collect();
     assert_eq!(sizes, [1, 2]);
     let side_by_side = "digraph { subgraph cluster_1 { a } subgraph cluster_2 { b; c } }";
-    let sizes: Vec<usize> = graphs(side_by_side).iter().map(|graph| graph.nodes.len()).collect();
+    let sizes: Vec<usize> = graphs(side_by_side)
+        .iter()
+        .map(|graph| graph.nodes.len())
+        .collect();
     assert_eq!(sizes, [1, 2]);
 }
 
@@ -169,16 +226,35 @@ fn several_graphs_of_a_file_are_told_apart() {
 fn other_peoples_files_are_read_or_refused_in_one_line() {
     let read_as = [
         ("digraph G { a -> b -> c [label=x]; b:p:n -> d }", 4, 3),
-        ("strict graph { node [shape=box]; edge [color=\"red\"]; a -- b; \"a\"; }", 2, 1),
-        ("digraph { rankdir=LR; a [label=<<b>bold</b>>]; subgraph s { a; b } }", 2, 0),
-        ("/* c */ digraph \"x\" + \"y\" { 1 -> 2.5; -3; } // end", 3, 1),
+        (
+            "strict graph { node [shape=box]; edge [color=\"red\"]; a -- b; \"a\"; }",
+            2,
+            1,
+        ),
+        (
+            "digraph { rankdir=LR; a [label=<<b>bold</b>>]; subgraph s { a; b } }",
+            2,
+            0,
+        ),
+        (
+            "/* c */ digraph \"x\" + \"y\" { 1 -> 2.5; -3; } // end",
+            3,
+            1,
+        ),
         ("digraph {}", 0, 0),
-        ("digraph { a [label=\"{HOST\"] [shape=\"record\"]; a -> a }", 1, 1),
+        (
+            "digraph { a [label=\"{HOST\"] [shape=\"record\"]; a -> a }",
+            1,
+            1,
+        ),
     ];
     for (text, nodes, edges) in read_as {
         let all = graphs(text);
         let count: usize = all.iter().map(|graph| graph.nodes.len()).sum();
-        let edge_count: usize = all.iter().map(|graph| graph.dependencies.edge_count()).sum();
+        let edge_count: usize = all
+            .iter()
+            .map(|graph| graph.dependencies.edge_count())
+            .sum();
         assert_eq!((count, edge_count), (nodes, edges), "{text}");
     }
     let refused = [
@@ -186,7 +262,10 @@ fn other_peoples_files_are_read_or_refused_in_one_line() {
         ("   \n", "2:1: the file has no graph"),
         ("{\"a\": 1}", "1:1: this is no DOT file"),
         ("\x7fELF", "1:1: the byte 0x7f"),
-        ("digraph {", "1:10: the file ends inside the graph that begins at 1:9"),
+        (
+            "digraph {",
+            "1:10: the file ends inside the graph that begins at 1:9",
+        ),
         ("digraph { a -> ", "the name of a node should follow"),
         ("digraph { a [label=\"x", "no closing quote"),
         ("digraph { a [", "the file ends inside the `[` at 1:13"),
@@ -195,7 +274,10 @@ fn other_peoples_files_are_read_or_refused_in_one_line() {
         ("digraph { a -> {b c} }", "the name of a node should follow"),
         ("digraph { a - b }", "a `-` that begins neither"),
         ("digraph { } }", "this is no DOT file"),
-        ("digraph { a [label=\"x\"]; a [label=\"y\"] }", "described a second time, first at 1:11"),
+        (
+            "digraph { a [label=\"x\"]; a [label=\"y\"] }",
+            "described a second time, first at 1:11",
+        ),
         ("digraph { subgraph x }", "`{` should follow `subgraph`"),
         ("digraph { node }", "`[` should follow"),
     ];
@@ -217,12 +299,22 @@ fn deep_nesting_is_no_matter() {
 
 #[test]
 fn every_cut_of_a_dump_is_refused_with_a_place() {
-    let text = dump(&[ALLOC, "KERNEL\n| {ID | 1 (topoId: 0) | k\\<\\<\\<1,1,0\\>\\>\\>}", FREE], &[(0, 1), (1, 2)]);
+    let text = dump(
+        &[
+            ALLOC,
+            "KERNEL\n| {ID | 1 (topoId: 0) | k\\<\\<\\<1,1,0\\>\\>\\>}",
+            FREE,
+        ],
+        &[(0, 1), (1, 2)],
+    );
     let whole = text.trim_end().len();
     for end in 0..whole {
         let refusal = refusal(&text[..end]);
         let (line, rest) = refusal.split_once(':').expect("a line");
-        assert!(line.parse::<u64>().is_ok() && rest.contains(':'), "{end}: {refusal}");
+        assert!(
+            line.parse::<u64>().is_ok() && rest.contains(':'),
+            "{end}: {refusal}"
+        );
     }
     assert_eq!(graph(&text[..whole]).nodes.len(), 3);
 }

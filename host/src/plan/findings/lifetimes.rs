@@ -8,7 +8,9 @@ use crate::plan::units::bytes;
 pub(super) fn freed_twice(search: &Search<'_>) -> Vec<Finding> {
     let graph = search.graph;
     let again = graph.indexed().filter_map(|(_, node)| match node.kind {
-        Kind::Free(Freed::Again(allocation)) => Some((node.name.to_string(), search.name(allocation))),
+        Kind::Free(Freed::Again(allocation)) => {
+            Some((node.name.to_string(), search.name(allocation)))
+        }
         _ => None,
     });
     again
@@ -28,12 +30,15 @@ pub(super) fn freed_twice(search: &Search<'_>) -> Vec<Finding> {
 
 /// Free nodes for what no graph here leaves allocated (R14, R30).
 pub(super) fn frees_unknown(search: &Search<'_>, known: &dyn Fn(Freed) -> bool) -> Vec<Finding> {
-    let foreign = search.graph.indexed().filter_map(|(_, node)| match node.kind {
-        Kind::Free(freed @ Freed::AtAddress(address)) if !known(freed) => {
-            Some((node.name.to_string(), format!("{address:#x}")))
-        }
-        _ => None,
-    });
+    let foreign = search
+        .graph
+        .indexed()
+        .filter_map(|(_, node)| match node.kind {
+            Kind::Free(freed @ Freed::AtAddress(address)) if !known(freed) => {
+                Some((node.name.to_string(), format!("{address:#x}")))
+            }
+            _ => None,
+        });
     foreign
         .map(|(free, address)| Finding {
             kind: FindingKind::FreesUnknown,
@@ -55,8 +60,13 @@ pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
     if outliving.is_empty() {
         return None;
     }
-    let nodes: Vec<String> = outliving.iter().map(|placed| search.name(placed.node)).collect();
-    let asked: u64 = outliving.iter().fold(0, |sum, placed| sum.saturating_add(placed.bytes));
+    let nodes: Vec<String> = outliving
+        .iter()
+        .map(|placed| search.name(placed.node))
+        .collect();
+    let asked: u64 = outliving
+        .iter()
+        .fold(0, |sum, placed| sum.saturating_add(placed.bytes));
     let held = search.layout.bytes(&search.layout.held());
     let next = if search.graph.auto_free {
         "the next launch frees them first (AutoFreeOnLaunch), the last one does not"
@@ -66,14 +76,20 @@ pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
     Some(Finding {
         kind: FindingKind::NeverFreed,
         severity: Severity::Note,
-        rule: if search.graph.auto_free { "R14 R19 R20" } else { "R14 R18" },
+        rule: if search.graph.auto_free {
+            "R14 R19 R20"
+        } else {
+            "R14 R18"
+        },
         what: format!(
             "{} ({}) outlive the launch and hold {} through any trim; {next}",
             names(&nodes),
             bytes(asked),
             bytes(held),
         ),
-        remedy: "after the launch cudaFree or cudaFreeAsync, or a free node here or in another graph".to_owned(),
+        remedy:
+            "after the launch cudaFree or cudaFreeAsync, or a free node here or in another graph"
+                .to_owned(),
         nodes,
         edges: Vec::new(),
         saving_bytes: 0,

@@ -41,7 +41,9 @@ pub(super) fn find(search: &mut Search<'_>) -> Option<Finding> {
             let Some((tried, tried_order)) = tried else {
                 break;
             };
-            let bar = best.as_ref().map_or(cost(&layout), |(_, best, _)| cost(best));
+            let bar = best
+                .as_ref()
+                .map_or(cost(&layout), |(_, best, _)| cost(best));
             if cost(&tried) < bar {
                 let saves_a_block = tried.used_bytes() < layout.used_bytes();
                 best = Some((edge, tried, tried_order));
@@ -80,19 +82,26 @@ fn candidates(
         highest = highest.max(placed.end());
     }
     in_new_space.sort_by_key(|placed| (std::cmp::Reverse(placed.bytes), placed.node));
-    let mut by_size: Vec<&Placed> =
-        layout.allocations.iter().filter(|placed| placed.freed_by.is_some()).collect();
+    let mut by_size: Vec<&Placed> = layout
+        .allocations
+        .iter()
+        .filter(|placed| placed.freed_by.is_some())
+        .collect();
     by_size.sort_by_key(|placed| (placed.bytes, std::cmp::Reverse(placed.node)));
     let mut edges = Vec::new();
     for wanted in in_new_space.into_iter().take(ALLOCATIONS) {
         let large_enough = by_size.partition_point(|placed| placed.bytes < wanted.bytes);
-        let frees = by_size.get(large_enough..).unwrap_or(&[]).iter().filter_map(|placed| {
-            let free = placed.freed_by?;
-            // Only a node that was there already can have a say in the address.
-            let possible = free < wanted.node && !is_after(wanted.node, free);
-            (possible && !search.order.is_after(free as usize, wanted.node as usize))
-                .then_some((free, wanted.node))
-        });
+        let frees = by_size
+            .get(large_enough..)
+            .unwrap_or(&[])
+            .iter()
+            .filter_map(|placed| {
+                let free = placed.freed_by?;
+                // Only a node that was there already can have a say in the address.
+                let possible = free < wanted.node && !is_after(wanted.node, free);
+                (possible && !search.order.is_after(free as usize, wanted.node as usize))
+                    .then_some((free, wanted.node))
+            });
         edges.extend(frees.take(FREES));
     }
     edges
@@ -107,7 +116,10 @@ fn needed(search: &mut Search<'_>, change: Change, used: u64) -> Vec<(Edge, u64)
         at = next;
         let mut fewer = edges.clone();
         fewer.remove(at);
-        let tried = search.try_change(&Change { edges: fewer.clone(), ..Change::default() });
+        let tried = search.try_change(&Change {
+            edges: fewer.clone(),
+            ..Change::default()
+        });
         if tried.is_some_and(|(layout, _)| layout.used_bytes() <= used) {
             edges = fewer;
         }
@@ -119,7 +131,10 @@ fn needed(search: &mut Search<'_>, change: Change, used: u64) -> Vec<(Edge, u64)
         let Some(&edge) = some.last() else {
             break;
         };
-        let Some((layout, _)) = search.try_change(&Change { edges: some, ..Change::default() }) else {
+        let Some((layout, _)) = search.try_change(&Change {
+            edges: some,
+            ..Change::default()
+        }) else {
             break;
         };
         let after = layout.used_bytes();
@@ -144,11 +159,17 @@ fn finding(search: &Search<'_>, before: u64, edges: Vec<(Edge, u64)>) -> Option<
         .collect();
     let (what, remedy) = match edges.as_slice() {
         [edge] => (
-            format!("{} could have had memory that {} frees, but is not ordered after it", edge.to, edge.from),
+            format!(
+                "{} could have had memory that {} frees, but is not ordered after it",
+                edge.to, edge.from
+            ),
             format!("add the dependency {} -> {}", edge.from, edge.to),
         ),
         _ => (
-            format!("{} allocations could have had memory that is freed, but are not ordered after the free", edges.len()),
+            format!(
+                "{} allocations could have had memory that is freed, but are not ordered after the free",
+                edges.len()
+            ),
             "add the dependencies below; each allocation then waits for the free node".to_owned(),
         ),
     };

@@ -102,13 +102,23 @@ struct Search<'g> {
 /// Everything there is to find about a graph without a cycle. `frees_known` tells for
 /// free nodes of other graphs' allocations whether one of them allocates that.
 #[must_use]
-pub fn find(graph: &Graph, layout: &Layout, frees_known: &dyn Fn(super::description::Freed) -> bool) -> Vec<Finding> {
+pub fn find(
+    graph: &Graph,
+    layout: &Layout,
+    frees_known: &dyn Fn(super::description::Freed) -> bool,
+) -> Vec<Finding> {
     let computed = Layout::changed(graph, layout.granularity(), &Change::default());
     // Where a node is refused there is no layout, and this is not called.
     let Ok((computed, order)) = computed else {
         return Vec::new();
     };
-    let mut search = Search { graph, layout: computed, order, effort_left: EFFORT, cut_short: false };
+    let mut search = Search {
+        graph,
+        layout: computed,
+        order,
+        effort_left: EFFORT,
+        cut_short: false,
+    };
     let mut findings = Vec::new();
     findings.extend(lifetimes::freed_twice(&search));
     findings.extend(lifetimes::frees_unknown(&search, frees_known));

@@ -20,16 +20,23 @@ pub(super) fn just_over_a_block(search: &mut Search<'_>) -> Vec<Finding> {
     let little = |bytes: u64| (1..=block / SHARE).contains(&(bytes % block));
     let mut candidates: Vec<Placed> = search.layout.allocations.clone();
     candidates.retain(|placed| {
-        little(placed.bytes) && placed.bytes > block || little(placed.end()) && placed.bytes > placed.end() % block
+        little(placed.bytes) && placed.bytes > block
+            || little(placed.end()) && placed.bytes > placed.end() % block
     });
     candidates.sort_by_key(|placed| (std::cmp::Reverse(placed.bytes), placed.node));
     let mut findings = Vec::new();
     for placed in candidates.into_iter().take(ALLOCATIONS) {
         let mut options = [placed.bytes % block, placed.end() % block];
         options.sort_unstable();
-        for less in options.into_iter().filter(|&less| little(less) && less < placed.bytes) {
+        for less in options
+            .into_iter()
+            .filter(|&less| little(less) && less < placed.bytes)
+        {
             let size = Some((placed.node, placed.bytes - less));
-            let Some((layout, _)) = search.try_change(&Change { size, ..Change::default() }) else {
+            let Some((layout, _)) = search.try_change(&Change {
+                size,
+                ..Change::default()
+            }) else {
                 break;
             };
             let after = layout.used_bytes();
@@ -56,7 +63,12 @@ fn finding(search: &Search<'_>, placed: &Placed, less: u64, saving: u64, after: 
             bytes(placed.bytes),
             bytes(search.layout.block_bytes()),
         ),
-        remedy: format!("{} less ({} in all) take {} less", bytes(less), bytes(placed.bytes - less), bytes(saving)),
+        remedy: format!(
+            "{} less ({} in all) take {} less",
+            bytes(less),
+            bytes(placed.bytes - less),
+            bytes(saving)
+        ),
         nodes: vec![name],
         edges: Vec::new(),
         saving_bytes: saving,

@@ -18,7 +18,10 @@ fn find_in(graph: &Graph) -> Vec<Finding> {
 }
 
 fn of_kind(findings: &[Finding], kind: FindingKind) -> Vec<&Finding> {
-    findings.iter().filter(|finding| finding.kind == kind).collect()
+    findings
+        .iter()
+        .filter(|finding| finding.kind == kind)
+        .collect()
 }
 
 /// Pairs of alloc, kernel and free, chained or side by side.
@@ -44,9 +47,16 @@ fn r3_r4_a_missing_edge_is_found_with_what_it_saves() {
     let [finding] = of_kind(&findings, FindingKind::MissingEdge)[..] else {
         panic!("{findings:?}");
     };
-    let edge = NewEdge { from: "f0".to_owned(), to: "a1".to_owned(), saving_bytes: 64 * MIB };
+    let edge = NewEdge {
+        from: "f0".to_owned(),
+        to: "a1".to_owned(),
+        saving_bytes: 64 * MIB,
+    };
     assert_eq!(finding.edges, [edge]);
-    assert_eq!((finding.saving_bytes, finding.footprint_after_bytes), (64 * MIB, Some(64 * MIB)));
+    assert_eq!(
+        (finding.saving_bytes, finding.footprint_after_bytes),
+        (64 * MIB, Some(64 * MIB))
+    );
     assert!(of_kind(&find_in(&pairs(2, true)), FindingKind::MissingEdge).is_empty());
 }
 
@@ -58,9 +68,22 @@ fn the_edges_of_a_finding_give_the_footprint_that_it_promises() {
         let finding = of_kind(&findings, FindingKind::MissingEdge)[0];
         assert_eq!(finding.footprint_after_bytes, Some(64 * MIB), "{count}");
         assert_eq!(finding.edges.len(), count - 1);
-        let node = |name: &str| graph.indexed().find(|(_, n)| &*n.name == name).expect("a node").0;
-        let edges = finding.edges.iter().map(|edge| (node(&edge.from), node(&edge.to))).collect();
-        let change = Change { edges, ..Change::default() };
+        let node = |name: &str| {
+            graph
+                .indexed()
+                .find(|(_, n)| &*n.name == name)
+                .expect("a node")
+                .0
+        };
+        let edges = finding
+            .edges
+            .iter()
+            .map(|edge| (node(&edge.from), node(&edge.to)))
+            .collect();
+        let change = Change {
+            edges,
+            ..Change::default()
+        };
         let (layout, _) = Layout::changed(&graph, Granularity::H200, &change).expect("a layout");
         assert_eq!(Some(layout.used_bytes()), finding.footprint_after_bytes);
     }
@@ -87,9 +110,17 @@ fn every_saving_found_in_a_recorded_graph_is_below_its_footprint() {
     for recording in recordings::all() {
         let layout = Layout::of(&recording.graph, Granularity::H200).expect("a layout");
         for finding in find(&recording.graph, &layout, &|_| false) {
-            assert!(finding.saving_bytes < layout.used_bytes() || finding.kind == FindingKind::NeverUsed);
+            assert!(
+                finding.saving_bytes < layout.used_bytes()
+                    || finding.kind == FindingKind::NeverUsed
+            );
             if let (Some(after), true) = (finding.footprint_after_bytes, finding.saving_bytes > 0) {
-                assert_eq!(after + finding.saving_bytes, layout.used_bytes(), "{}", recording.name);
+                assert_eq!(
+                    after + finding.saving_bytes,
+                    layout.used_bytes(),
+                    "{}",
+                    recording.name
+                );
             }
             edges += finding.edges.len();
         }
@@ -103,8 +134,14 @@ fn r11_users_out_of_order_are_hazards() {
         "{ name = \"a\", alloc = 1 }, { name = \"m\", work = \"memset\", uses = \"a\" }, \
          { name = \"f\", free = \"a\", after = \"a\" }",
     ));
-    assert_eq!(of_kind(&findings, FindingKind::FreeBeforeUse)[0].nodes, ["f", "m", "a"]);
-    assert_eq!(of_kind(&findings, FindingKind::UseBeforeAlloc)[0].nodes, ["m", "a"]);
+    assert_eq!(
+        of_kind(&findings, FindingKind::FreeBeforeUse)[0].nodes,
+        ["f", "m", "a"]
+    );
+    assert_eq!(
+        of_kind(&findings, FindingKind::UseBeforeAlloc)[0].nodes,
+        ["m", "a"]
+    );
     let right = find_in(&graph(
         "{ name = \"a\", alloc = 1 }, { name = \"m\", work = \"memset\", uses = \"a\", after = \"a\" }, \
          { name = \"f\", free = \"a\", after = \"m\" }",
@@ -118,20 +155,39 @@ fn an_allocation_without_a_possible_user_is_found_and_one_with_a_kernel_is_not()
                   { name = \"f\", free = \"a\", after = [\"a\", \"k\"] }";
     let findings = find_in(&graph(unused));
     let finding = of_kind(&findings, FindingKind::NeverUsed)[0];
-    assert_eq!((finding.saving_bytes, finding.footprint_after_bytes), (64 * MIB, Some(0)));
+    assert_eq!(
+        (finding.saving_bytes, finding.footprint_after_bytes),
+        (64 * MIB, Some(0))
+    );
     let used = unused.replace("kernel = \"k\"", "kernel = \"k\", after = \"a\"");
     assert!(of_kind(&find_in(&graph(&used)), FindingKind::NeverUsed).is_empty());
     // A kernel that lists what it uses uses nothing else.
-    let other = format!("{{ name = \"b\", alloc = 1 }}, {}", used.replace("\"k\", after = \"a\"", "\"k\", after = [\"a\", \"b\"], uses = \"b\""));
-    assert_eq!(of_kind(&find_in(&graph(&other)), FindingKind::NeverUsed)[0].nodes, ["a"]);
+    let other = format!(
+        "{{ name = \"b\", alloc = 1 }}, {}",
+        used.replace(
+            "\"k\", after = \"a\"",
+            "\"k\", after = [\"a\", \"b\"], uses = \"b\""
+        )
+    );
+    assert_eq!(
+        of_kind(&find_in(&graph(&other)), FindingKind::NeverUsed)[0].nodes,
+        ["a"]
+    );
 }
 
 #[test]
 fn m1_a_size_just_over_a_block_is_found_with_what_less_would_save() {
     let findings = find_in(&graph("{ name = \"a\", alloc = \"33MiB\" }"));
     let finding = of_kind(&findings, FindingKind::JustOverABlock)[0];
-    assert_eq!((finding.saving_bytes, finding.footprint_after_bytes), (32 * MIB, Some(32 * MIB)));
-    assert!(finding.remedy.contains("1 MiB less (32 MiB in all)"), "{}", finding.remedy);
+    assert_eq!(
+        (finding.saving_bytes, finding.footprint_after_bytes),
+        (32 * MIB, Some(32 * MIB))
+    );
+    assert!(
+        finding.remedy.contains("1 MiB less (32 MiB in all)"),
+        "{}",
+        finding.remedy
+    );
     let whole = find_in(&graph("{ name = \"a\", alloc = \"64MiB\" }"));
     assert!(of_kind(&whole, FindingKind::JustOverABlock).is_empty());
 }
@@ -142,9 +198,19 @@ fn r13_r14_free_nodes_too_many_and_too_few() {
         "{ name = \"a\", alloc = 1 }, { name = \"f\", free = \"a\" }, { name = \"g\", free = \"a\" }, \
          { name = \"b\", alloc = \"5MiB\" }",
     ));
-    assert_eq!(of_kind(&findings, FindingKind::FreedTwice)[0].nodes, ["g", "a"]);
+    assert_eq!(
+        of_kind(&findings, FindingKind::FreedTwice)[0].nodes,
+        ["g", "a"]
+    );
     let unfreed = of_kind(&findings, FindingKind::NeverFreed)[0];
     assert_eq!(unfreed.nodes, ["b"]);
-    assert!(unfreed.what.contains("5 MiB") && unfreed.what.contains("hold 32 MiB"), "{}", unfreed.what);
-    assert_eq!(findings.first().map(|finding| finding.severity), Some(Severity::Error));
+    assert!(
+        unfreed.what.contains("5 MiB") && unfreed.what.contains("hold 32 MiB"),
+        "{}",
+        unfreed.what
+    );
+    assert_eq!(
+        findings.first().map(|finding| finding.severity),
+        Some(Severity::Error)
+    );
 }

@@ -42,7 +42,9 @@ pub(super) fn hazards(search: &Search<'_>) -> Vec<Finding> {
         if !is_after(one.user, one.allocation) {
             add(
                 FindingKind::UseBeforeAlloc,
-                format!("{user} uses {allocation} and is not ordered after it: it may run before the memory is there"),
+                format!(
+                    "{user} uses {allocation} and is not ordered after it: it may run before the memory is there"
+                ),
                 format!("add the dependency {allocation} -> {user}"),
                 vec![user.clone(), allocation.clone()],
             );
@@ -52,7 +54,9 @@ pub(super) fn hazards(search: &Search<'_>) -> Vec<Finding> {
             let free = search.name(free);
             add(
                 FindingKind::FreeBeforeUse,
-                format!("{free} frees {allocation} and is not ordered after {user}, which uses it: others may have the memory by then"),
+                format!(
+                    "{free} frees {allocation} and is not ordered after {user}, which uses it: others may have the memory by then"
+                ),
                 format!("add the dependency {user} -> {free}"),
                 vec![free.clone(), user.clone(), allocation.clone()],
             );
@@ -82,15 +86,31 @@ pub(super) fn never_used(search: &mut Search<'_>) -> Option<Finding> {
         return None;
     }
     let nodes: Vec<String> = unused.iter().map(|&node| search.name(node)).collect();
-    let without = Change { without: unused, ..Change::default() };
-    let after = search.try_change(&without).map(|(layout, _)| layout.used_bytes());
+    let without = Change {
+        without: unused,
+        ..Change::default()
+    };
+    let after = search
+        .try_change(&without)
+        .map(|(layout, _)| layout.used_bytes());
     let saving = after.map_or(0, |after| search.used().saturating_sub(after));
-    let (it, they) = if nodes.len() == 1 { ("it", "is") } else { ("them", "are") };
+    let (it, they) = if nodes.len() == 1 {
+        ("it", "is")
+    } else {
+        ("them", "are")
+    };
     Some(Finding {
         kind: FindingKind::NeverUsed,
-        severity: if saving > 0 { Severity::Saving } else { Severity::Note },
+        severity: if saving > 0 {
+            Severity::Saving
+        } else {
+            Severity::Note
+        },
         rule: "R8 R9",
-        what: format!("{} {they} freed with no node between that could use {it}", names(&nodes)),
+        what: format!(
+            "{} {they} freed with no node between that could use {it}",
+            names(&nodes)
+        ),
         remedy: format!("leave {it} out, or order the users between the alloc and the free node"),
         nodes,
         edges: Vec::new(),

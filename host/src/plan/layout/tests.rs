@@ -12,7 +12,10 @@ fn both(recording: &Recording) -> [Layout; 2] {
     let layouts = [&recording.graph, &without].map(|graph| {
         Layout::of(graph, Granularity::H200).unwrap_or_else(|e| panic!("{}: {e}", recording.name))
     });
-    assert_eq!(layouts.each_ref().map(|layout| layout.source), [Source::Dump, Source::Computed]);
+    assert_eq!(
+        layouts.each_ref().map(|layout| layout.source),
+        [Source::Dump, Source::Computed]
+    );
     layouts
 }
 
@@ -20,7 +23,12 @@ fn both(recording: &Recording) -> [Layout; 2] {
 fn m16_the_footprint_of_every_recorded_graph_is_what_was_measured() {
     for recording in all() {
         for layout in both(&recording) {
-            assert_eq!(layout.used_bytes(), column(&recording, "used"), "{}", recording.name);
+            assert_eq!(
+                layout.used_bytes(),
+                column(&recording, "used"),
+                "{}",
+                recording.name
+            );
             let reserved = column(&recording, "reserved");
             assert_eq!(layout.reserved_bytes, Some(reserved), "{}", recording.name);
         }
@@ -33,7 +41,10 @@ fn r42_what_a_trim_leaves_of_every_recorded_graph_is_what_was_measured() {
         for layout in both(&recording) {
             let held = layout.bytes(&layout.held());
             assert_eq!(held, column(&recording, "trim"), "{}", recording.name);
-            assert_eq!(layout.outliving().count() as u64, column(&recording, "unfreed"));
+            assert_eq!(
+                layout.outliving().count() as u64,
+                column(&recording, "unfreed")
+            );
         }
     }
 }
@@ -43,7 +54,11 @@ fn r1_computed_addresses_are_the_drivers() {
     for recording in all() {
         let [dumped, computed] = both(&recording);
         let relative = |layout: &Layout| -> Vec<u64> {
-            layout.allocations.iter().map(|placed| placed.address - layout.base).collect()
+            layout
+                .allocations
+                .iter()
+                .map(|placed| placed.address - layout.base)
+                .collect()
         };
         assert_eq!(relative(&dumped), relative(&computed), "{}", recording.name);
     }
@@ -54,7 +69,10 @@ fn r28_m10_sizes_that_the_runtime_refuses_are_refused_with_its_code() {
     for (bytes, code) in [(0, 1), (u64::MAX, 2)] {
         let mut recording = recordings("random").remove(0);
         if let Some(node) = recording.graph.nodes.first_mut() {
-            node.kind = Kind::Alloc { bytes, address: Some(4096) };
+            node.kind = Kind::Alloc {
+                bytes,
+                address: Some(4096),
+            };
         }
         let refused = Layout::of(&recording.graph, Granularity::H200).expect_err("refused");
         assert_eq!((refused.code, &*refused.node), (code, "graph_1_node_0"));
@@ -63,10 +81,20 @@ fn r28_m10_sizes_that_the_runtime_refuses_are_refused_with_its_code() {
 
 #[test]
 fn regions_hold_what_shares_addresses() {
-    let placed = |node, address, bytes| Placed { node, bytes, address, freed_by: None };
+    let placed = |node, address, bytes| Placed {
+        node,
+        bytes,
+        address,
+        freed_by: None,
+    };
     let layout = Layout {
         source: Source::Computed,
-        allocations: vec![placed(0, 0, 10), placed(1, 10, 10), placed(2, 0, 5), placed(3, 4, 2)],
+        allocations: vec![
+            placed(0, 0, 10),
+            placed(1, 10, 10),
+            placed(2, 0, 5),
+            placed(3, 4, 2),
+        ],
         base: 0,
         end: 20,
         reserved_bytes: None,
@@ -74,8 +102,16 @@ fn regions_hold_what_shares_addresses() {
     };
     let regions = layout.regions();
     let expected = [
-        Region { start: 0, end: 10, nodes: vec![0, 2, 3] },
-        Region { start: 10, end: 20, nodes: vec![1] },
+        Region {
+            start: 0,
+            end: 10,
+            nodes: vec![0, 2, 3],
+        },
+        Region {
+            start: 10,
+            end: 20,
+            nodes: vec![1],
+        },
     ];
     assert_eq!(regions, expected);
 }

@@ -4,8 +4,8 @@ use cudart_model::address::Granularity;
 
 use super::*;
 use crate::plan::forecast::{self, Overlap};
-use crate::plan::recordings::{Recording, column, recordings};
 use crate::plan::layout::Layout;
+use crate::plan::recordings::{Recording, column, recordings};
 use crate::plan::scenario;
 
 const MIB: u64 = 1 << 20;
@@ -15,18 +15,35 @@ fn played(scenario: &Scenario) -> Played {
 }
 
 fn used(played: &Played) -> Vec<u64> {
-    played.steps.iter().map(|step| step.memory.used_bytes / MIB).collect()
+    played
+        .steps
+        .iter()
+        .map(|step| step.memory.used_bytes / MIB)
+        .collect()
 }
 
 fn codes(played: &Played) -> Vec<i32> {
-    played.steps.iter().map(|step| step.failure.as_ref().map_or(0, |f| f.code)).collect()
+    played
+        .steps
+        .iter()
+        .map(|step| step.failure.as_ref().map_or(0, |f| f.code))
+        .collect()
 }
 
 #[test]
 fn every_recorded_graph_plays_as_it_was_measured() {
     let step = |played: &Played, number: usize| played.steps[number].clone();
-    for Recording { name, graph, measured } in &recordings("random") {
-        let recording = Recording { name: name.clone(), graph: graph.clone(), measured: measured.clone() };
+    for Recording {
+        name,
+        graph,
+        measured,
+    } in &recordings("random")
+    {
+        let recording = Recording {
+            name: name.clone(),
+            graph: graph.clone(),
+            measured: measured.clone(),
+        };
         let column = |name| column(&recording, name);
         let scenario = forecast::one_stream(&Arc::new(graph.clone()), 2);
         let played = played(&scenario);
@@ -42,7 +59,11 @@ fn every_recorded_graph_plays_as_it_was_measured() {
         let trimmed = step(&played, 4).memory;
         assert_eq!(trimmed.used_bytes, column("trim"), "{name}");
         let end = played.steps.last().expect("steps").memory;
-        assert_eq!((end.used_bytes, end.reserved_bytes), (column("freed+trim"), 0), "{name}");
+        assert_eq!(
+            (end.used_bytes, end.reserved_bytes),
+            (column("freed+trim"), 0),
+            "{name}"
+        );
         assert!(played.built[0].refused.is_empty() && played.built[0].not_instantiated.is_none());
     }
 }
@@ -61,7 +82,12 @@ fn r36_graphs_at_once_add_up_and_r35_in_one_stream_they_do_not() {
         assert_eq!(busy, [Some(1), Some(2), Some(3), Some(0), Some(0)]);
         let both = [Arc::clone(&graph), Arc::clone(&graph)];
         let in_turn = played(&forecast::all_in_one_stream(&both));
-        assert_eq!(used(&in_turn), [unit, unit + held, unit + held, 2 * held], "{}", recording.name);
+        assert_eq!(
+            used(&in_turn),
+            [unit, unit + held, unit + held, 2 * held],
+            "{}",
+            recording.name
+        );
     }
 }
 
@@ -88,10 +114,12 @@ fn r18_r9_a_relaunch_needs_the_allocation_freed() {
 #[test]
 fn r19_auto_free_relaunches_and_r14_a_free_node_elsewhere_frees() {
     let auto = UNFREED.replace("nodes", "auto_free = true\nnodes");
-    let steps = "{ launch = \"g\", times = 3 }, { free = \"g.a\" }, { wait = \"all\" }, { trim = true }";
+    let steps =
+        "{ launch = \"g\", times = 3 }, { free = \"g.a\" }, { wait = \"all\" }, { trim = true }";
     assert_eq!(codes(&played(&text(&auto, steps))), [0; 6]);
 
-    let other = format!("{UNFREED}[[graph]]\nname = \"h\"\nnodes = [{{ name = \"f\", free = \"g.a\" }}]\n");
+    let other =
+        format!("{UNFREED}[[graph]]\nname = \"h\"\nnodes = [{{ name = \"f\", free = \"g.a\" }}]\n");
     let steps = "{ launch = \"g\" }, { launch = \"h\" }, { launch = \"g\" }, { launch = \"h\" }, \
                  { launch = \"h\" }, { wait = \"all\" }, { trim = true }";
     let played = played(&text(&other, steps));
@@ -104,15 +132,26 @@ fn r30_m10_nodes_that_the_runtime_refuses_are_told_and_the_rest_runs() {
     let nodes = "[[graph]]\nname = \"g\"\nnodes = [{ name = \"a\", alloc = 1 }, { name = \"z\", alloc = 0 }, \
                  { name = \"huge\", alloc = \"1TiB\" }, { name = \"f\", free = \"a\", after = [\"a\", \"z\"] }, \
                  { name = \"f2\", free = \"a\", after = \"f\" }]\n";
-    let played = played(&text(nodes, "{ launch = \"g\" }, { wait = \"all\" }, { trim = true }"));
-    let refused: Vec<_> = played.built[0].refused.iter().map(|(node, f)| (*node, f.code)).collect();
+    let played = played(&text(
+        nodes,
+        "{ launch = \"g\" }, { wait = \"all\" }, { trim = true }",
+    ));
+    let refused: Vec<_> = played.built[0]
+        .refused
+        .iter()
+        .map(|(node, f)| (*node, f.code))
+        .collect();
     assert_eq!(refused, [(1, 1), (2, 2), (4, 1)]);
-    assert_eq!((codes(&played), used(&played)), (vec![0, 0, 0], vec![32, 32, 0]));
+    assert_eq!(
+        (codes(&played), used(&played)),
+        (vec![0, 0, 0], vec![32, 32, 0])
+    );
 }
 
 #[test]
 fn m13_out_of_memory_is_a_failed_launch() {
-    let nodes = "[[graph]]\nname = \"g\"\ncopies = 10\nnodes = [{ name = \"a\", alloc = \"16GiB\" }]\n";
+    let nodes =
+        "[[graph]]\nname = \"g\"\ncopies = 10\nnodes = [{ name = \"a\", alloc = \"16GiB\" }]\n";
     let played = played(&text(nodes, "{ launch = \"g\" }"));
     assert_eq!(codes(&played), [0, 0, 0, 0, 0, 0, 0, 0, 2, 2]);
 }

@@ -8,11 +8,18 @@ use crate::plan::recordings;
 
 /// What a launch step leaves: code, used, reserved.
 fn launches(programme: &Programme) -> Vec<(i32, u64, Option<u64>)> {
-    let launches = programme.steps.iter().filter(|step| step.label.starts_with("launch"));
+    let launches = programme
+        .steps
+        .iter()
+        .filter(|step| step.label.starts_with("launch"));
     launches
         .map(|step| {
             let outcome = &step.planned;
-            (outcome.failure.as_ref().map_or(0, |f| f.code), outcome.used_bytes, outcome.reserved_bytes)
+            (
+                outcome.failure.as_ref().map_or(0, |f| f.code),
+                outcome.used_bytes,
+                outcome.reserved_bytes,
+            )
         })
         .collect()
 }
@@ -28,17 +35,38 @@ fn the_rule_says_of_every_recorded_graph_what_the_model_does() {
     for recording in recordings::all() {
         let graph = Arc::new(recording.graph.clone());
         let layout = Layout::of(&graph, Granularity::H200).expect("a layout");
-        let rule = ByRule { total_bytes: machine.total_bytes(), graphs: vec![(&graph.name, &layout, false)] };
+        let rule = ByRule {
+            total_bytes: machine.total_bytes(),
+            graphs: vec![(&graph.name, &layout, false)],
+        };
         let pairs = [
             (rule.one_stream(3), forecast::one_stream(&graph, 3)),
-            (rule.at_once(3), forecast::at_once(&graph, 3, Overlap::ON_MODEL)),
+            (
+                rule.at_once(3),
+                forecast::at_once(&graph, 3, Overlap::ON_MODEL),
+            ),
         ];
         for (by_rule, scenario) in pairs {
             let by_rule = by_rule.expect("a graph");
             let (on_model, _) = on_model(&scenario, &machine).expect("played");
-            assert_eq!(launches(&by_rule), launches(&on_model), "{}: {}", recording.name, by_rule.name);
-            assert_eq!(end(&by_rule), end(&on_model), "{}: {}", recording.name, by_rule.name);
-            assert_eq!((by_rule.name, by_rule.about), (on_model.name, on_model.about));
+            assert_eq!(
+                launches(&by_rule),
+                launches(&on_model),
+                "{}: {}",
+                recording.name,
+                by_rule.name
+            );
+            assert_eq!(
+                end(&by_rule),
+                end(&on_model),
+                "{}: {}",
+                recording.name,
+                by_rule.name
+            );
+            assert_eq!(
+                (by_rule.name, by_rule.about),
+                (on_model.name, on_model.about)
+            );
         }
     }
 }
@@ -46,15 +74,31 @@ fn the_rule_says_of_every_recorded_graph_what_the_model_does() {
 #[test]
 fn r35_r36_the_rule_for_different_graphs_says_what_the_model_does() {
     let machine = Profile::default();
-    let graphs: Vec<Arc<_>> =
-        recordings::recordings("apps").into_iter().map(|recording| Arc::new(recording.graph)).collect();
-    let layouts: Vec<Layout> =
-        graphs.iter().map(|graph| Layout::of(graph, Granularity::H200).expect("a layout")).collect();
-    let named = graphs.iter().zip(&layouts).map(|(graph, layout)| (graph.name.as_str(), layout, false));
-    let rule = ByRule { total_bytes: machine.total_bytes(), graphs: named.collect() };
+    let graphs: Vec<Arc<_>> = recordings::recordings("apps")
+        .into_iter()
+        .map(|recording| Arc::new(recording.graph))
+        .collect();
+    let layouts: Vec<Layout> = graphs
+        .iter()
+        .map(|graph| Layout::of(graph, Granularity::H200).expect("a layout"))
+        .collect();
+    let named = graphs
+        .iter()
+        .zip(&layouts)
+        .map(|(graph, layout)| (graph.name.as_str(), layout, false));
+    let rule = ByRule {
+        total_bytes: machine.total_bytes(),
+        graphs: named.collect(),
+    };
     let pairs = [
-        (rule.all_in_one_stream(), forecast::all_in_one_stream(&graphs)),
-        (rule.all_at_once(), forecast::all_at_once(&graphs, Overlap::ON_MODEL)),
+        (
+            rule.all_in_one_stream(),
+            forecast::all_in_one_stream(&graphs),
+        ),
+        (
+            rule.all_at_once(),
+            forecast::all_at_once(&graphs, Overlap::ON_MODEL),
+        ),
     ];
     for (by_rule, scenario) in pairs {
         let (on_model, _) = on_model(&scenario, &machine).expect("played");
@@ -80,8 +124,14 @@ fn a_difference_is_a_failure_and_a_missed_overlap_is_inconclusive() {
         (compared.verdict, compared.differences.len())
     };
     assert_eq!(compared(&|_| {}), (Verdict::Pass, 0));
-    assert_eq!(compared(&|step| step.memory.used_bytes -= 1), (Verdict::Fail, 1));
-    assert_eq!(compared(&|step| step.failure = Some(not_planned())), (Verdict::Fail, 1));
+    assert_eq!(
+        compared(&|step| step.memory.used_bytes -= 1),
+        (Verdict::Fail, 1)
+    );
+    assert_eq!(
+        compared(&|step| step.failure = Some(not_planned())),
+        (Verdict::Fail, 1)
+    );
     let missed = |step: &mut PlayedStep| {
         step.memory.used_bytes /= 2;
         step.busy_streams = Some(1);
@@ -90,5 +140,9 @@ fn a_difference_is_a_failure_and_a_missed_overlap_is_inconclusive() {
 }
 
 fn not_planned() -> Failure {
-    Failure { call: "cudaGraphLaunch".to_owned(), code: 700, name: "cudaErrorIllegalAddress".to_owned() }
+    Failure {
+        call: "cudaGraphLaunch".to_owned(),
+        code: 700,
+        name: "cudaErrorIllegalAddress".to_owned(),
+    }
 }

@@ -60,7 +60,10 @@ pub(super) struct NodeEntry {
 
 /// `"64MiB"`, or bytes.
 #[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "a size is a number of bytes or text such as \"64MiB\"")]
+#[serde(
+    untagged,
+    expecting = "a size is a number of bytes or text such as \"64MiB\""
+)]
 pub(super) enum Size {
     Bytes(u64),
     Text(String),
@@ -68,7 +71,10 @@ pub(super) enum Size {
 
 /// One name, or a list of them.
 #[derive(Debug, Default, Deserialize)]
-#[serde(untagged, expecting = "a node's name, or a list of names, should be here")]
+#[serde(
+    untagged,
+    expecting = "a node's name, or a list of names, should be here"
+)]
 pub(super) enum Names {
     #[default]
     None,

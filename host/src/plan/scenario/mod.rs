@@ -100,10 +100,20 @@ impl Scenario {
             Step::Upload { instance, stream } => {
                 format!("upload {} for stream {stream}", name(instance))
             }
-            Step::Wait { stream: Some(stream) } => format!("wait for stream {stream}"),
+            Step::Wait {
+                stream: Some(stream),
+            } => format!("wait for stream {stream}"),
             Step::Wait { stream: None } => "wait for all streams".to_owned(),
-            Step::Free { instance, node, stream } => {
-                let allocation = Allocation { scenario: self, instance, node };
+            Step::Free {
+                instance,
+                node,
+                stream,
+            } => {
+                let allocation = Allocation {
+                    scenario: self,
+                    instance,
+                    node,
+                };
                 match stream {
                     None => format!("free {allocation}"),
                     Some(stream) => format!("free {allocation} on stream {stream}"),
@@ -119,7 +129,10 @@ impl Scenario {
     #[must_use]
     pub fn find_allocation(&self, name: &str) -> Option<(usize, NodeIndex)> {
         let (graph, node) = name.split_once('.')?;
-        let instance = self.instances.iter().position(|instance| instance.name == graph)?;
+        let instance = self
+            .instances
+            .iter()
+            .position(|instance| instance.name == graph)?;
         let found = self.instances.get(instance)?;
         let (index, _) = found.graph.indexed().find(|(_, candidate)| {
             *candidate.name == *node && matches!(candidate.kind, Kind::Alloc { .. })
@@ -130,7 +143,10 @@ impl Scenario {
     /// How many nodes all graphs have together.
     #[must_use]
     pub fn node_count(&self) -> usize {
-        self.instances.iter().map(|instance| instance.graph.nodes.len()).sum()
+        self.instances
+            .iter()
+            .map(|instance| instance.graph.nodes.len())
+            .sum()
     }
 
     /// For free nodes of dumps that name an address of another graph: which
@@ -139,7 +155,11 @@ impl Scenario {
     pub fn allocations_by_address(&self) -> BTreeMap<u64, (usize, NodeIndex)> {
         let frees_others = |node: &Node| matches!(node.kind, Kind::Free(Freed::AtAddress(_)));
         let mut by_address = BTreeMap::new();
-        if !self.instances.iter().any(|instance| instance.graph.nodes.iter().any(frees_others)) {
+        if !self
+            .instances
+            .iter()
+            .any(|instance| instance.graph.nodes.iter().any(frees_others))
+        {
             return by_address;
         }
         for (number, instance) in self.instances.iter().enumerate() {
@@ -165,7 +185,12 @@ struct Allocation<'s> {
 impl fmt::Display for Allocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scenario.instances.get(self.instance) {
-            Some(instance) => write!(f, "{}.{}", instance.name, instance.graph.node_name(self.node)),
+            Some(instance) => write!(
+                f,
+                "{}.{}",
+                instance.name,
+                instance.graph.node_name(self.node)
+            ),
             None => Ok(()),
         }
     }

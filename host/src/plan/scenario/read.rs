@@ -86,12 +86,19 @@ impl Reader<'_> {
             let first = scenario.instances.len();
             let copies = entry.copies.as_ref().map_or(1, |copies| *copies.get_ref());
             if copies == 0 || copies > MOST_OBJECTS - first {
-                let span = entry.copies.as_ref().map_or(entry.name.span(), Spanned::span);
+                let span = entry
+                    .copies
+                    .as_ref()
+                    .map_or(entry.name.span(), Spanned::span);
                 return Err(self.error(&span, format!("1 to {MOST_OBJECTS} graphs in all")));
             }
             let several = entry.copies.is_some();
             let instance = |number| Instance {
-                name: if several { format!("{name}[{number}]") } else { name.clone() },
+                name: if several {
+                    format!("{name}[{number}]")
+                } else {
+                    name.clone()
+                },
                 graph: Arc::clone(&graph),
             };
             scenario.instances.extend((0..copies).map(instance));
@@ -107,11 +114,23 @@ impl Reader<'_> {
         for step in &file.programme.steps {
             self.step(step, &families, &mut scenario)?;
         }
-        let named = scenario.steps.iter().filter_map(stream_of).max().map_or(1, |last| last + 1);
+        let named = scenario
+            .steps
+            .iter()
+            .filter_map(stream_of)
+            .max()
+            .map_or(1, |last| last + 1);
         scenario.streams = fixed.map_or(named, |streams| *streams.get_ref());
         if named > scenario.streams {
-            let what = format!("stream {} is used, and there are {}", named - 1, scenario.streams);
-            return Err(ScenarioError { at: fixed.map(|s| place(self.text, s.span().start)), what });
+            let what = format!(
+                "stream {} is used, and there are {}",
+                named - 1,
+                scenario.streams
+            );
+            return Err(ScenarioError {
+                at: fixed.map(|s| place(self.text, s.span().start)),
+                what,
+            });
         }
         Ok(scenario)
     }
@@ -141,7 +160,8 @@ impl Reader<'_> {
             let span = node.span();
             let node = node.get_ref();
             let find = |name: &str| {
-                let missing = || self.error(&span, format!("there is no node {name} in this graph"));
+                let missing =
+                    || self.error(&span, format!("there is no node {name} in this graph"));
                 places.get(name).copied().ok_or_else(missing)
             };
             let (kind, title) = self.kind(node, &span, &places, entry, &mut freed, &mut titles)?;
@@ -154,9 +174,16 @@ impl Reader<'_> {
                 if used.is_none_or(|used| used.get_ref().alloc.is_none()) {
                     return Err(self.error(&span, format!("{name} is no alloc node")));
                 }
-                uses.push(Use { user: index, allocation });
+                uses.push(Use {
+                    user: index,
+                    allocation,
+                });
             }
-            nodes.push(Node { name: node.name.get_ref().as_str().into(), title, kind });
+            nodes.push(Node {
+                name: node.name.get_ref().as_str().into(),
+                title,
+                kind,
+            });
         }
         uses.sort_unstable();
         uses.dedup();
@@ -186,9 +213,13 @@ impl Reader<'_> {
             return Err(self.error(span, "only a kernel has a hold"));
         }
         match (&node.alloc, &node.free, &node.kernel, &node.work) {
-            (Some(size), None, None, None) => {
-                Ok((Kind::Alloc { bytes: self.size(size)?, address: None }, None))
-            }
+            (Some(size), None, None, None) => Ok((
+                Kind::Alloc {
+                    bytes: self.size(size)?,
+                    address: None,
+                },
+                None,
+            )),
             (None, Some(name), None, None) => {
                 let Some(&allocation) = places.get(name.get_ref().as_str()) else {
                     let foreign = name.get_ref().contains('.');
@@ -204,7 +235,9 @@ impl Reader<'_> {
                     let what = format!("{} is no alloc node", name.get_ref());
                     return Err(self.error(&name.span(), what));
                 }
-                let again = freed.get_mut(allocation as usize).map(|f| std::mem::replace(f, true));
+                let again = freed
+                    .get_mut(allocation as usize)
+                    .map(|f| std::mem::replace(f, true));
                 let kind = match again {
                     Some(true) => Freed::Again(allocation),
                     _ => Freed::Here(allocation),
@@ -218,7 +251,11 @@ impl Reader<'_> {
             }
             (None, None, None, Some(title)) => {
                 let work = work(title);
-                let title = if work == Work::Unknown { titles.of(title) } else { None };
+                let title = if work == Work::Unknown {
+                    titles.of(title)
+                } else {
+                    None
+                };
                 Ok((Kind::Other(work), title))
             }
             _ => Err(self.error(span, "a node has one of alloc, free, kernel and work")),
@@ -226,7 +263,11 @@ impl Reader<'_> {
     }
 
     /// Free nodes for other graphs' allocations: each must name one.
-    fn check_foreign_frees(&self, file: &ScenarioFile, scenario: &Scenario) -> Result<(), ScenarioError> {
+    fn check_foreign_frees(
+        &self,
+        file: &ScenarioFile,
+        scenario: &Scenario,
+    ) -> Result<(), ScenarioError> {
         let nodes = file.graph.iter().flat_map(|graph| &graph.get_ref().nodes);
         for name in nodes.filter_map(|node| node.get_ref().free.as_ref()) {
             let has_dot = name.get_ref().contains('.');
@@ -257,33 +298,54 @@ impl Reader<'_> {
         let graphs = |name: &str| self.instances(name, families, scenario, &span);
         let stream = |turn: usize| self.stream(step.stream.as_ref(), turn, &span);
         let at = step.stream.is_some();
-        match (&step.launch, &step.upload, &step.wait, &step.free, &step.destroy, step.trim) {
+        match (
+            &step.launch,
+            &step.upload,
+            &step.wait,
+            &step.free,
+            &step.destroy,
+            step.trim,
+        ) {
             (Some(name), None, None, None, None, None) => {
                 for (turn, instance) in graphs(name)?.enumerate() {
-                    once.push(Step::Launch { instance, stream: stream(turn)? });
+                    once.push(Step::Launch {
+                        instance,
+                        stream: stream(turn)?,
+                    });
                 }
             }
             (None, Some(name), None, None, None, None) => {
                 for (turn, instance) in graphs(name)?.enumerate() {
-                    once.push(Step::Upload { instance, stream: stream(turn)? });
+                    once.push(Step::Upload {
+                        instance,
+                        stream: stream(turn)?,
+                    });
                 }
             }
             (None, None, Some(wait), None, None, None) if !at => once.push(match wait {
                 StreamName::Word(word) if word == "all" => Step::Wait { stream: None },
-                wait => Step::Wait { stream: Some(self.stream(Some(wait), 0, &span)?) },
+                wait => Step::Wait {
+                    stream: Some(self.stream(Some(wait), 0, &span)?),
+                },
             }),
             (None, None, None, Some(name), None, None) => {
                 let (graph, node) = name.split_once('.').unwrap_or((name, ""));
                 for (turn, instance) in graphs(graph)?.enumerate() {
                     let built = scenario.instances.get(instance).map(|built| &*built.graph);
                     let found = built.and_then(|graph| {
-                        graph.indexed().find(|(_, n)| *n.name == *node && matches!(n.kind, Kind::Alloc { .. }))
+                        graph
+                            .indexed()
+                            .find(|(_, n)| *n.name == *node && matches!(n.kind, Kind::Alloc { .. }))
                     });
                     let Some((node, _)) = found else {
                         return Err(self.error(&span, format!("there is no allocation {name}")));
                     };
                     let stream = if at { Some(stream(turn)?) } else { None };
-                    once.push(Step::Free { instance, node, stream });
+                    once.push(Step::Free {
+                        instance,
+                        node,
+                        stream,
+                    });
                 }
             }
             (None, None, None, None, Some(name), None) if !at => {
@@ -316,8 +378,12 @@ impl Reader<'_> {
         if let Some(range) = families.get(name) {
             return Ok(range.clone());
         }
-        let one = scenario.instances.iter().position(|instance| instance.name == name);
-        one.map(|one| one..one + 1).ok_or_else(|| self.error(span, format!("there is no graph {name}")))
+        let one = scenario
+            .instances
+            .iter()
+            .position(|instance| instance.name == name);
+        one.map(|one| one..one + 1)
+            .ok_or_else(|| self.error(span, format!("there is no graph {name}")))
     }
 
     fn stream(
@@ -330,7 +396,10 @@ impl Reader<'_> {
             None => Ok(0),
             Some(StreamName::Number(number)) if *number < MOST_OBJECTS => Ok(*number),
             Some(StreamName::Word(word)) if word == "each" => Ok(turn),
-            Some(_) => Err(self.error(span, "a stream is a number, or \"each\" with launch, upload and free")),
+            Some(_) => Err(self.error(
+                span,
+                "a stream is a number, or \"each\" with launch, upload and free",
+            )),
         }
     }
 
@@ -339,7 +408,12 @@ impl Reader<'_> {
             Size::Bytes(bytes) => Ok(*bytes),
             Size::Text(text) => {
                 let parsed: Result<ByteSize, _> = text.parse();
-                let what = || self.error(&size.span(), "a size is a number of bytes or text such as \"64MiB\"");
+                let what = || {
+                    self.error(
+                        &size.span(),
+                        "a size is a number of bytes or text such as \"64MiB\"",
+                    )
+                };
                 parsed.map(|size| size.as_u64()).map_err(|_| what())
             }
         }
@@ -351,12 +425,18 @@ impl Reader<'_> {
         };
         match humantime::parse_duration(hold.get_ref()) {
             Ok(time) if time <= LONGEST_HOLD => Ok(time),
-            _ => Err(self.error(&hold.span(), "a hold is a time such as \"2ms\", at most 60s")),
+            _ => Err(self.error(
+                &hold.span(),
+                "a hold is a time such as \"2ms\", at most 60s",
+            )),
         }
     }
 
     fn error(&self, span: &Range<usize>, what: impl Into<String>) -> ScenarioError {
-        ScenarioError { at: Some(place(self.text, span.start)), what: what.into() }
+        ScenarioError {
+            at: Some(place(self.text, span.start)),
+            what: what.into(),
+        }
     }
 }
 

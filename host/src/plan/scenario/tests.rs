@@ -37,7 +37,11 @@ fn a_scenario_unfolds_to_graphs_and_steps() {
     let names: Vec<&str> = scenario.instances.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, ["g[0]", "g[1]", "g[2]"]);
     assert_eq!(scenario.streams, 3);
-    let labels: Vec<String> = scenario.steps.iter().map(|step| scenario.label(step)).collect();
+    let labels: Vec<String> = scenario
+        .steps
+        .iter()
+        .map(|step| scenario.label(step))
+        .collect();
     let expected = [
         "launch g[0] on stream 0",
         "launch g[1] on stream 1",
@@ -57,15 +61,27 @@ fn a_scenario_unfolds_to_graphs_and_steps() {
     let graph = &scenario.instances.first().expect("a graph").graph;
     let kinds: Vec<Kind> = graph.nodes.iter().map(|node| node.kind).collect();
     let expected = [
-        Kind::Alloc { bytes: 64 << 20, address: None },
+        Kind::Alloc {
+            bytes: 64 << 20,
+            address: None,
+        },
         Kind::Kernel { hold_ns: 1_000_000 },
         Kind::Other(Work::Memset),
         Kind::Free(Freed::Here(0)),
-        Kind::Alloc { bytes: 7, address: None },
+        Kind::Alloc {
+            bytes: 7,
+            address: None,
+        },
     ];
     assert_eq!(kinds, expected);
     assert_eq!(graph.dependencies.of(2), [0, 1]);
-    assert_eq!(graph.uses, [Use { user: 1, allocation: 0 }]);
+    assert_eq!(
+        graph.uses,
+        [Use {
+            user: 1,
+            allocation: 0
+        }]
+    );
 }
 
 #[test]
@@ -75,23 +91,50 @@ fn r15_a_free_node_of_another_graph_finds_its_allocation() {
     let scenario = read(text, "test").expect("a scenario");
     assert_eq!(scenario.find_allocation("a.x"), Some((0, 0)));
     let wrong = text.replace("a.x", "a.y");
-    assert_eq!(read(&wrong, "").expect_err("refused").to_string(), "7:31: there is no allocation a.y");
+    assert_eq!(
+        read(&wrong, "").expect_err("refused").to_string(),
+        "7:31: there is no allocation a.y"
+    );
 }
 
 #[test]
 fn what_is_wrong_is_said_in_one_line_with_its_place() {
     let replaced = [
-        ("scenario = 1", "scenario = 2", "2:12: this program reads scenarios of version 1"),
+        (
+            "scenario = 1",
+            "scenario = 2",
+            "2:12: this program reads scenarios of version 1",
+        ),
         ("copies = 3", "copies = 0", "5:10: 1 to 100000 graphs"),
         ("copies = 3", "copies = 1000000000", "1 to 100000 graphs"),
         ("copies = 3", "copys = 3", "unknown field `copys`"),
         ("name = \"g\"", "name = \"g.x\"", "no dot or bracket"),
-        ("alloc = 7", "alloc = -7", "12:25: a size is a number of bytes or text"),
-        ("alloc = 7", "alloc = \"many\"", "12:25: a size is a number of bytes or text"),
-        ("alloc = 7", "alloc = 7, free = \"a\"", "12:3: a node has one of alloc, free, kernel and work"),
-        ("alloc = 7", "work = \"x\", hold = \"1s\"", "only a kernel has a hold"),
+        (
+            "alloc = 7",
+            "alloc = -7",
+            "12:25: a size is a number of bytes or text",
+        ),
+        (
+            "alloc = 7",
+            "alloc = \"many\"",
+            "12:25: a size is a number of bytes or text",
+        ),
+        (
+            "alloc = 7",
+            "alloc = 7, free = \"a\"",
+            "12:3: a node has one of alloc, free, kernel and work",
+        ),
+        (
+            "alloc = 7",
+            "work = \"x\", hold = \"1s\"",
+            "only a kernel has a hold",
+        ),
         ("hold = \"1ms\"", "hold = \"2h\"", "at most 60s"),
-        ("after = \"m\"", "after = \"q\"", "11:3: there is no node q in this graph"),
+        (
+            "after = \"m\"",
+            "after = \"q\"",
+            "11:3: there is no node q in this graph",
+        ),
         ("free = \"a\"", "free = \"q\"", "11:24: there is no node q"),
         ("free = \"a\"", "free = \"k\"", "k is no alloc node"),
         ("uses = [\"a\"]", "uses = \"k\"", "k is no alloc node"),
@@ -102,8 +145,16 @@ fn what_is_wrong_is_said_in_one_line_with_its_place() {
         ("wait = 1", "wait = \"some\"", "a stream is a number"),
         ("wait = 1", "wait = 1, stream = 2", "a step has one of"),
         ("trim = true", "trim = false", "a step has one of"),
-        ("free = \"g.b\"", "free = \"g.k\"", "there is no allocation g.k"),
-        ("[programme]", "[programme]\nstreams = 2", "stream 2 is used, and there are 2"),
+        (
+            "free = \"g.b\"",
+            "free = \"g.k\"",
+            "there is no allocation g.k",
+        ),
+        (
+            "[programme]",
+            "[programme]\nstreams = 2",
+            "stream 2 is used, and there are 2",
+        ),
         ("[programme]", "[programme", "14:11"),
     ];
     for (from, to, what) in replaced {
@@ -113,19 +164,28 @@ fn what_is_wrong_is_said_in_one_line_with_its_place() {
         assert!(error.contains(what), "{to}: {error}");
         assert!(!error.contains('\n'), "{error}");
     }
-    assert!(read("", "test").expect_err("nothing").to_string().contains("missing field `scenario`"));
+    assert!(
+        read("", "test")
+            .expect_err("nothing")
+            .to_string()
+            .contains("missing field `scenario`")
+    );
 }
 
 #[test]
 fn every_recorded_dump_goes_through_a_scenario_unchanged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/tests/data/dot");
     let mut count = 0;
-    for entry in ["random", "apps"].iter().flat_map(|f| fs::read_dir(folder.join(f)).expect("a folder")) {
+    for entry in ["random", "apps"]
+        .iter()
+        .flat_map(|f| fs::read_dir(folder.join(f)).expect("a folder"))
+    {
         let path = entry.expect("an entry").path();
         if path.extension().is_none_or(|extension| extension != "dot") {
             continue;
         }
-        let graphs = dot::read(fs::File::open(&path).expect("a dump"), "dump").expect("a dump");
+        let dumped = dot::read(fs::File::open(&path).expect("a dump"), "dump").expect("a dump");
+        let graphs: Vec<Arc<Graph>> = dumped.into_iter().map(Arc::new).collect();
         let mut text = Vec::new();
         write(&graphs, &mut text).expect("memory");
         let text = String::from_utf8(text).expect("UTF-8");
@@ -134,7 +194,10 @@ fn every_recorded_dump_goes_through_a_scenario_unchanged() {
         assert_eq!(before.nodes.len(), after.nodes.len());
         for ((index, old), (_, new)) in before.indexed().zip(after.indexed()) {
             let without_address = match old.kind {
-                Kind::Alloc { bytes, .. } => Kind::Alloc { bytes, address: None },
+                Kind::Alloc { bytes, .. } => Kind::Alloc {
+                    bytes,
+                    address: None,
+                },
                 other => other,
             };
             assert_eq!((without_address, &old.name), (new.kind, &new.name));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
+use std::sync::Arc;
 
 use super::FORMAT;
 use super::read::WORK_WORDS;
@@ -12,19 +13,33 @@ use crate::plan::description::{Freed, Graph, Kind, Node, NodeIndex, Work};
 /// # Errors
 ///
 /// Those of writing.
-pub fn write(graphs: &[Graph], out: &mut dyn io::Write) -> io::Result<()> {
-    writeln!(out, "# A scenario for `graph-memory-footprint plan`. Addresses are not part of it:")?;
-    writeln!(out, "# they follow from the order of the nodes, their sizes and their dependencies.")?;
+pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# A scenario for `graph-memory-footprint plan`. Addresses are not part of it:"
+    )?;
+    writeln!(
+        out,
+        "# they follow from the order of the nodes, their sizes and their dependencies."
+    )?;
     writeln!(out, "scenario = {FORMAT}")?;
     let origins: Vec<&str> = graphs.iter().map(|graph| graph.origin.as_str()).collect();
     writeln!(out, "name = {}", quoted(&origins.join(", ")))?;
     for graph in graphs {
-        writeln!(out, "\n[[graph]]\nname = {}", quoted(&graph_name(&graph.name)))?;
+        writeln!(
+            out,
+            "\n[[graph]]\nname = {}",
+            quoted(&graph_name(&graph.name))
+        )?;
         if graph.auto_free {
             writeln!(out, "auto_free = true")?;
         }
         if !graph.hold.is_zero() {
-            writeln!(out, "hold = {}", quoted(&humantime::format_duration(graph.hold).to_string()))?;
+            writeln!(
+                out,
+                "hold = {}",
+                quoted(&humantime::format_duration(graph.hold).to_string())
+            )?;
         }
         writeln!(out, "nodes = [")?;
         let mut uses = graph.uses.as_slice();
@@ -42,7 +57,11 @@ pub fn write(graphs: &[Graph], out: &mut dyn io::Write) -> io::Result<()> {
     }
     writeln!(out, "\n[programme]\nsteps = [")?;
     for graph in graphs {
-        writeln!(out, "  {{ launch = {} }},", quoted(&graph_name(&graph.name)))?;
+        writeln!(
+            out,
+            "  {{ launch = {} }},",
+            quoted(&graph_name(&graph.name))
+        )?;
     }
     writeln!(out, "  {{ wait = \"all\" }},\n  {{ trim = true }},\n]")
 }
@@ -65,7 +84,10 @@ fn entry(
         // What another graph allocated, by an address that says nothing here.
         Kind::Free(Freed::AtAddress(address)) => format!("work = \"free of {address:#x}\""),
         Kind::Free(Freed::Elsewhere(title)) => {
-            format!("free = {}", quoted(graph.titles.get(title as usize).map_or("", |t| t)))
+            format!(
+                "free = {}",
+                quoted(graph.titles.get(title as usize).map_or("", |t| t))
+            )
         }
         Kind::Kernel { hold_ns } => {
             let title = quoted(graph.title(node).unwrap_or(""));
@@ -75,13 +97,24 @@ fn entry(
             }
         }
         Kind::Other(work) => {
-            let word = WORK_WORDS.iter().find(|(_, known)| *known == work).map(|(word, _)| *word);
-            let title = if work == Work::Unknown { graph.title(node) } else { word };
+            let word = WORK_WORDS
+                .iter()
+                .find(|(_, known)| *known == work)
+                .map(|(word, _)| *word);
+            let title = if work == Work::Unknown {
+                graph.title(node)
+            } else {
+                word
+            };
             format!("work = {}", quoted(title.unwrap_or("unknown")))
         }
     };
     let _ = write!(line, ", {what}");
-    list("after", graph.dependencies.of(index).iter().copied().map(name), line);
+    list(
+        "after",
+        graph.dependencies.of(index).iter().copied().map(name),
+        line,
+    );
     list("uses", used.map(name), line);
     *line += " },";
 }

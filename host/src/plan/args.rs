@@ -1,0 +1,101 @@
+//! The options of `plan`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::BackendArgs;
+
+/// Options of `plan`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = HELP)]
+pub struct PlanArgs {
+    /// DOT dumps of graphs, or one scenario (.toml); `-` is a dump on standard input.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Also plan N graphs like each, each on its own stream, all at once.
+    #[arg(long, default_value = "2", value_name = "N", value_parser = parse_streams)]
+    pub streams: usize,
+
+    /// Launch each graph N times in one stream.
+    #[arg(long, default_value = "2", value_name = "N", value_parser = parse_launches)]
+    pub launches: usize,
+
+    /// Leave a dump's addresses aside and compute them.
+    #[arg(long)]
+    pub recompute: bool,
+
+    /// Write the graphs as a scenario to play with, and plan nothing.
+    #[arg(long, conflicts_with_all = ["verify", "format"])]
+    pub dump_scenario: bool,
+
+    /// Also run it, on the GPU or where --backend says, and show measured beside planned.
+    #[arg(long)]
+    pub verify: bool,
+
+    /// With --verify: how long graphs run that are to overlap; else 2ms for each.
+    #[arg(long, value_name = "TIME", requires = "verify", value_parser = parse_hold)]
+    pub hold: Option<Duration>,
+
+    /// Rows of each table of the text; 0 is all of them.
+    #[arg(long, default_value = "24", value_name = "N")]
+    pub rows: usize,
+
+    /// What to write.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: PlanFormat,
+
+    /// Where to write it; `-` is standard output.
+    #[arg(long, default_value = "-", value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// Where to verify; --model-profile is also the machine to plan for.
+    #[command(flatten)]
+    pub on: BackendArgs,
+}
+
+const HELP: &str = "\
+Exit codes:
+  0   planned, and as measured with --verify
+  1   a graph that can never be launched, or a difference between planned and measured
+  2   --verify: this machine has no GPU that can run it
+  3   --verify: graphs that were to overlap had finished
+  64  wrong usage, or a file that cannot be read";
+
+/// What to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum PlanFormat {
+    /// Tables for people.
+    #[default]
+    Text,
+    /// Everything, for machines.
+    Json,
+}
+
+/// The most streams and launches: every graph of them is built.
+const MOST: usize = 4096;
+
+fn parse_streams(text: &str) -> Result<usize, String> {
+    parse_count(text, "streams")
+}
+
+fn parse_launches(text: &str) -> Result<usize, String> {
+    parse_count(text, "launches")
+}
+
+fn parse_count(text: &str, what: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if (1..=MOST).contains(&count) => Ok(count),
+        _ => Err(format!("a number of {what}, 1 to {MOST}")),
+    }
+}
+
+fn parse_hold(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(hold) if hold <= Duration::from_secs(60) => Ok(hold),
+        Ok(_) => Err("at most 60s".to_owned()),
+        Err(_) => Err("a time is a number with a unit, such as 2ms or 500us".to_owned()),
+    }
+}

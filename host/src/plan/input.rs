@@ -1,0 +1,132 @@
+//! The files that a plan is made of.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::description::{Graph, Kind};
+use super::dot;
+use super::scenario::{self, Scenario};
+use crate::exit::Stop;
+
+/// What was given.
+#[derive(Debug)]
+pub enum Input {
+    /// Graphs from dumps.
+    Graphs(Vec<Arc<Graph>>),
+    /// A scenario.
+    Scenario(Scenario),
+}
+
+/// The largest scenario file: they are written by people, or by `--dump-scenario`.
+const LARGEST_SCENARIO: u64 = 1 << 30;
+
+/// Reads all files.
+///
+/// # Errors
+///
+/// Files that are not there or not of these forms, with line and column.
+pub fn read(files: &[impl AsRef<Path>], recompute: bool) -> Result<Input, Stop> {
+    let scenarios = files
+        .iter()
+        .filter(|file| is_scenario(file.as_ref()))
+        .count();
+    if scenarios > 0 {
+        let [file] = files else {
+            return Err(Stop::usage(
+                "a scenario is planned by itself",
+                "give one .toml file, or dumps only; --dump-scenario puts several dumps into one",
+            ));
+        };
+        return read_scenario(file.as_ref()).map(Input::Scenario);
+    }
+    let mut graphs = Vec::new();
+    for file in files {
+        graphs.extend(read_dump(file.as_ref())?);
+    }
+    name_apart(&mut graphs);
+    if recompute {
+        for node in graphs.iter_mut().flat_map(|graph| &mut graph.nodes) {
+            if let Kind::Alloc { address, .. } = &mut node.kind {
+                *address = None;
+            }
+        }
+    }
+    Ok(Input::Graphs(graphs.into_iter().map(Arc::new).collect()))
+}
+
+fn is_scenario(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
+fn read_scenario(file: &Path) -> Result<Scenario, Stop> {
+    let shown = file.display().to_string();
+    let mut text = String::new();
+    let opened =
+        File::open(file).and_then(|file| file.take(LARGEST_SCENARIO).read_to_string(&mut text));
+    opened.map_err(|error| cannot_read(&shown, &error))?;
+    scenario::read(&text, &shown).map_err(|error| {
+        Stop::usage(
+            format!("{shown}:{error}"),
+            "mend the scenario; host/scenarios has examples",
+        )
+    })
+}
+
+fn read_dump(file: &Path) -> Result<Vec<Graph>, Stop> {
+    let shown = file.display().to_string();
+    let read = if file == Path::new("-") {
+        dot::read(io::stdin().lock(), "standard input")
+    } else {
+        let opened = File::open(file).map_err(|error| cannot_read(&shown, &error))?;
+        if opened.metadata().is_ok_and(|about| about.is_dir()) {
+            return Err(Stop::usage(
+                format!("{shown} is a directory"),
+                "give the files in it",
+            ));
+        }
+        dot::read(opened, &shown)
+    };
+    let mut graphs = read.map_err(|error| {
+        let colon = if error.at.is_some() { ":" } else { ": " };
+        Stop::usage(
+            format!("{shown}{colon}{error}"),
+            "give a file that cudaGraphDebugDotPrint wrote with cudaGraphDebugDotFlagsVerbose",
+        )
+    })?;
+    // Each file calls its graphs graph_1 and so on: the file's name tells them apart.
+    if let Some(stem) = file.file_stem().filter(|_| file != Path::new("-")) {
+        let stem = stem.to_string_lossy();
+        let alone = graphs.len() == 1;
+        for graph in &mut graphs {
+            graph.name = if alone {
+                stem.clone().into_owned()
+            } else {
+                format!("{stem}:{}", graph.name)
+            };
+        }
+    }
+    Ok(graphs)
+}
+
+/// Graphs of the same name get a number.
+fn name_apart(graphs: &mut [Graph]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for graph in graphs {
+        let count = seen.entry(graph.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            graph.name = format!("{} ({count})", graph.name);
+        }
+    }
+}
+
+fn cannot_read(file: &str, error: &io::Error) -> Stop {
+    Stop::usage(
+        format!("cannot read {file}: {error}"),
+        "give a file that can be read",
+    )
+}

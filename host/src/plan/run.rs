@@ -1,0 +1,323 @@
+//! From the arguments of `plan` to its result.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cudart_model::Profile;
+
+use super::analysis::analyse;
+use super::args::{PlanArgs, PlanFormat};
+use super::description::{Freed, Graph};
+use super::forecast::{self, Overlap};
+use super::input::{self, Input};
+use super::layout::Layout;
+use super::play::{Played, Stage};
+use super::programme::{self, ByRule};
+use super::result::{Machine, Plan, Programme, SCHEMA_VERSION, VerifiedOn};
+use super::scenario::{self, Scenario};
+use super::text;
+use crate::backend;
+use crate::cuda::{Device, Kernel, KernelError, Runtime};
+use crate::exit::{self, Stop};
+use crate::kernel_source::{KERNEL_NAME, KernelSource};
+use crate::results::Verdict;
+
+/// The most nodes of a programme's graphs that are built on the model; larger ones
+/// are planned by rule.
+const MOST_ON_MODEL: usize = 50_000;
+
+/// Plans what the arguments name.
+///
+/// # Errors
+///
+/// Files that cannot be read, an output that cannot be written, with `--verify` a
+/// machine that cannot run it.
+pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
+    let machine = machine(args)?;
+    let input = input::read(&args.files, args.recompute)?;
+    // Opened before anything runs, so that a bad path fails early.
+    let mut out = open(&args.output)?;
+    if args.dump_scenario {
+        let graphs = match input {
+            Input::Graphs(graphs) => graphs,
+            Input::Scenario(scenario) => distinct(&scenario),
+        };
+        scenario::write(&graphs, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut planner = Planner::new(args, machine);
+    match input {
+        Input::Graphs(graphs) => planner.graphs(&graphs)?,
+        Input::Scenario(scenario) => planner.scenario(scenario)?,
+    }
+    if args.verify {
+        planner.verify()?;
+    }
+    let plan = planner.plan;
+    match args.format {
+        PlanFormat::Text => text::write(&plan, args.rows, &mut out)?,
+        PlanFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &plan).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::from(code(&plan)))
+}
+
+/// The machine to plan for: the H200 unless another is named.
+fn machine(args: &PlanArgs) -> Result<Profile, Stop> {
+    match &args.on.model_profile {
+        None => Ok(Profile::default()),
+        Some(name) => cudart_model::profile_named(name).map_err(|problem| {
+            Stop::usage(
+                format!("--model-profile: {problem}"),
+                "name a built-in profile, or give a TOML file like one of them",
+            )
+        }),
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Write>, Stop> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::new(anstream::stdout())));
+    }
+    let file = File::create(path).map_err(|error| {
+        Stop::usage(
+            format!("cannot write {}: {error}", path.display()),
+            "give a file that can be written",
+        )
+    })?;
+    Ok(Box::new(BufWriter::new(anstream::AutoStream::auto(file))))
+}
+
+fn code(plan: &Plan) -> u8 {
+    let verifications = plan
+        .programmes
+        .iter()
+        .filter_map(|programme| programme.verification.as_ref());
+    let verdict = Verdict::worst(verifications.map(|verification| verification.verdict));
+    let impossible = plan.graphs.iter().any(|graph| graph.problem.is_some());
+    match verdict {
+        Verdict::Fail => exit::FAIL,
+        _ if impossible => exit::FAIL,
+        Verdict::Inconclusive => exit::INCONCLUSIVE,
+        Verdict::Pass => exit::PASS,
+    }
+}
+
+/// The graphs of a scenario, each once however many are made of it.
+fn distinct(scenario: &Scenario) -> Vec<Arc<Graph>> {
+    let mut seen = BTreeSet::new();
+    let graphs = scenario.instances.iter().map(|instance| &instance.graph);
+    graphs
+        .filter(|graph| seen.insert(Arc::as_ptr(graph)))
+        .map(Arc::clone)
+        .collect()
+}
+
+struct Planner<'a> {
+    args: &'a PlanArgs,
+    machine: Profile,
+    plan: Plan,
+    /// What each programme was made of, and what it came to on the model; `None` for
+    /// those planned by rule.
+    runs: Vec<Option<(Scenario, Played)>>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(args: &'a PlanArgs, machine: Profile) -> Self {
+        let plan = Plan {
+            schema_version: SCHEMA_VERSION,
+            tool: format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
+            machine: Machine {
+                device: machine.device_name.clone(),
+                block_bytes: machine.block_bytes(),
+                address_step_bytes: machine.granularity().step_bytes(),
+                total_bytes: machine.total_bytes(),
+            },
+            graphs: Vec::new(),
+            programmes: Vec::new(),
+            verified_on: None,
+        };
+        Self {
+            args,
+            machine,
+            plan,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Every graph by itself; those that can be launched come back with their layouts.
+    fn analyse(&mut self, graphs: &[Arc<Graph>]) -> Vec<(Arc<Graph>, Layout)> {
+        let unfreed = unfreed_addresses(graphs);
+        let frees_known = |freed: Freed| match freed {
+            Freed::AtAddress(address) => unfreed.contains(&address),
+            _ => true,
+        };
+        let mut launchable = Vec::new();
+        for graph in graphs {
+            let (plan, layout) = analyse(graph, &self.machine, &frees_known);
+            self.plan.graphs.push(plan);
+            if let Some(layout) = layout {
+                launchable.push((Arc::clone(graph), layout));
+            }
+        }
+        launchable
+    }
+
+    fn graphs(&mut self, graphs: &[Arc<Graph>]) -> Result<(), Stop> {
+        let launchable = self.analyse(graphs);
+        let with_memory: Vec<&(Arc<Graph>, Layout)> = launchable
+            .iter()
+            .filter(|(_, layout)| !layout.allocations.is_empty())
+            .collect();
+        for (graph, layout) in &with_memory {
+            let rule = self.by_rule(&[(graph, layout)]);
+            let one = forecast::one_stream(graph, self.args.launches);
+            self.programme(one, || rule.one_stream(self.args.launches))?;
+            if self.args.streams > 1 {
+                let many =
+                    forecast::at_once(graph, self.args.streams, self.overlap(self.args.streams));
+                self.programme(many, || rule.at_once(self.args.streams))?;
+            }
+        }
+        if with_memory.len() > 1 {
+            let pairs: Vec<(&Arc<Graph>, &Layout)> = with_memory
+                .iter()
+                .map(|(graph, layout)| (graph, layout))
+                .collect();
+            let all: Vec<Arc<Graph>> = pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
+            let rule = self.by_rule(&pairs);
+            self.programme(forecast::all_in_one_stream(&all), || {
+                Some(rule.all_in_one_stream())
+            })?;
+            let at_once = forecast::all_at_once(&all, self.overlap(all.len()));
+            self.programme(at_once, || Some(rule.all_at_once()))?;
+        }
+        Ok(())
+    }
+
+    fn scenario(&mut self, scenario: Scenario) -> Result<(), Stop> {
+        self.analyse(&distinct(&scenario));
+        if !scenario.steps.is_empty() {
+            let (programme, played) = programme::on_model(&scenario, &self.machine)?;
+            self.plan.programmes.push(programme);
+            self.runs.push(Some((scenario, played)));
+        }
+        Ok(())
+    }
+
+    /// Plans a programme on the model if its graphs are not too large for that.
+    fn programme(
+        &mut self,
+        scenario: Scenario,
+        by_rule: impl FnOnce() -> Option<Programme>,
+    ) -> Result<(), Stop> {
+        if scenario.node_count() > MOST_ON_MODEL {
+            if let Some(programme) = by_rule() {
+                self.plan.programmes.push(programme);
+                self.runs.push(None);
+            }
+            return Ok(());
+        }
+        let (programme, played) = programme::on_model(&scenario, &self.machine)?;
+        self.plan.programmes.push(programme);
+        self.runs.push(Some((scenario, played)));
+        Ok(())
+    }
+
+    fn by_rule<'l>(&self, graphs: &[(&'l Arc<Graph>, &'l Layout)]) -> ByRule<'l> {
+        let graphs = graphs
+            .iter()
+            .map(|(graph, layout)| (graph.name.as_str(), *layout, graph.auto_free));
+        ByRule {
+            total_bytes: self.machine.total_bytes(),
+            graphs: graphs.collect(),
+        }
+    }
+
+    fn overlap(&self, launches: usize) -> Overlap {
+        match self.args.hold {
+            Some(hold) => Overlap { hold },
+            None if self.args.verify => Overlap::on_gpu(launches),
+            None => Overlap::ON_MODEL,
+        }
+    }
+
+    /// Runs every programme that was planned on the model.
+    fn verify(&mut self) -> Result<(), Stop> {
+        let source = KernelSource::get(self.args.on.ptx.as_deref())?;
+        let chosen = backend::choose(&self.args.on)?;
+        if let Some(why) = chosen.why {
+            return Err(Stop::waived(
+                format!("there is no GPU to verify on: {why}"),
+                "run on a machine with an NVIDIA GPU, or leave --verify out; --backend model \
+                 verifies on the model",
+            ));
+        }
+        let runtime = &chosen.runtime;
+        let device = Device::new(runtime, chosen.devices.first().copied().unwrap_or(0));
+        let info = device.info()?;
+        if let Some(driver) = runtime.driver_version() {
+            let fits = source.header.check(driver.0, info.compute_capability);
+            fits.map_err(|refusal| {
+                Stop::error(format!("{}: {refusal}", source.origin), refusal.remedy())
+            })?;
+        }
+        device.make_current()?;
+        let route = self.args.on.kernel_route.into();
+        let kernel = Kernel::load(runtime, &source.ptx, KERNEL_NAME, route).map_err(kernel_stop)?;
+        let stage = Stage {
+            runtime,
+            device,
+            kernel: &kernel,
+        };
+        for (programme, run) in self.plan.programmes.iter_mut().zip(&self.runs) {
+            if let Some((scenario, planned)) = run {
+                programme::verify(programme, planned, scenario, &stage)?;
+            }
+        }
+        self.plan.verified_on = Some(verified_on(runtime, info.name));
+        Ok(())
+    }
+}
+
+fn verified_on(runtime: &Runtime, device: String) -> VerifiedOn {
+    VerifiedOn {
+        device,
+        runtime_version: runtime.runtime_version().map(|version| version.to_string()),
+        driver_version: runtime.driver_version().map(|version| version.to_string()),
+        model: runtime.model_description(),
+    }
+}
+
+fn kernel_stop(error: KernelError) -> Stop {
+    let remedy = match &error {
+        KernelError::Cuda { error, .. } => error.advice(),
+        KernelError::NoRoute(_) => {
+            "use a CUDA runtime of 12.8 or later, or leave --kernel-route out"
+        }
+        KernelError::Nul(_) => "give a PTX text file",
+    };
+    Stop::error(format!("the kernel cannot be loaded: {error}"), remedy)
+}
+
+/// Addresses at which some graph leaves an allocation that outlives its launch.
+fn unfreed_addresses(graphs: &[Arc<Graph>]) -> BTreeSet<u64> {
+    let mut addresses = BTreeSet::new();
+    for graph in graphs {
+        let freed_by = graph.freed_by();
+        let unfreed = graph.allocations().filter_map(|(node, _, address)| {
+            let freed = freed_by.get(node as usize).copied().flatten();
+            address.filter(|_| freed.is_none())
+        });
+        addresses.extend(unfreed);
+    }
+    addresses
+}

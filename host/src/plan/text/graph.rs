@@ -1,0 +1,248 @@
+//! One graph: figures, address map, timeline, what outlives it, findings.
+
+use std::io::{self, Write};
+
+use super::table::Table;
+use super::{BOLD, DIM, RED, YELLOW, bar};
+use crate::plan::findings::{Finding, FindingKind, Severity};
+use crate::plan::result::{AddressSource, GraphPlan, Machine, MemoryPlan};
+use crate::plan::units::{bytes, count};
+
+/// Names shown of the allocations that share a range.
+const NAMES: usize = 4;
+
+pub(super) fn write(
+    graph: &GraphPlan,
+    machine: &Machine,
+    rows: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}",
+        graph.name, graph.origin
+    )?;
+    let others = graph
+        .nodes
+        .saturating_sub(graph.alloc_nodes + graph.free_nodes);
+    writeln!(
+        out,
+        "   {}: {}, {}, {}; {}",
+        count(graph.nodes, "node"),
+        count(graph.alloc_nodes, "alloc"),
+        count(graph.free_nodes, "free"),
+        count(others, "other"),
+        count(graph.edges, "dependency").replace("dependencys", "dependencies"),
+    )?;
+    if !graph.unknown_types.is_empty() {
+        let types: Vec<String> = graph
+            .unknown_types
+            .iter()
+            .map(|(name, count)| format!("{name} ({count})"))
+            .collect();
+        writeln!(
+            out,
+            "   node types not known here, taken as work: {}",
+            types.join(", ")
+        )?;
+    }
+    for note in &graph.notes {
+        writeln!(out, "   note: {note}")?;
+    }
+    if let Some(problem) = &graph.problem {
+        writeln!(out, "   {RED}CANNOT RUN{RED:#} {}", problem.what)?;
+        writeln!(out, "              try: {}", problem.remedy)?;
+    }
+    match &graph.memory {
+        Some(memory) if memory.allocations.is_empty() => {
+            writeln!(out, "   it allocates nothing, so it holds no graph memory")?;
+        }
+        Some(memory) => {
+            figures(memory, machine, out)?;
+            address_map(memory, rows, out)?;
+            timeline(memory, rows, out)?;
+            outliving(memory, rows, out)?;
+        }
+        None => {}
+    }
+    findings(&graph.findings, rows, out)
+}
+
+fn figures(memory: &MemoryPlan, machine: &Machine, out: &mut dyn Write) -> io::Result<()> {
+    let blocks = memory.footprint_bytes / machine.block_bytes.max(1);
+    let peak = memory
+        .peak_at
+        .as_ref()
+        .map_or(String::new(), |node| format!(", first at {node}"));
+    let reserved = match memory.reserved_bytes {
+        Some(reserved) => bytes(reserved),
+        None => "not known: the rule does not give this dump's addresses".to_owned(),
+    };
+    let addresses = match (memory.addresses, memory.rule_explains_dump) {
+        (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
+        (AddressSource::Dump, _) => "the driver's, from the dump; the rule gives others",
+        (AddressSource::Computed, _) => "computed by the driver's rule",
+    };
+    let figures = [
+        (
+            "asked",
+            format!(
+                "{} in {}",
+                bytes(memory.asked_bytes),
+                count(memory.allocations.len(), "allocation")
+            ),
+        ),
+        (
+            "peak alive",
+            format!("{}{peak}", bytes(memory.peak_alive_bytes)),
+        ),
+        (
+            "footprint",
+            format!(
+                "{BOLD}{}{BOLD:#}: {} of {}",
+                bytes(memory.footprint_bytes),
+                count(to_usize(blocks), "block"),
+                bytes(machine.block_bytes)
+            ),
+        ),
+        (
+            "  rounding",
+            format!("{} of it is in no allocation", bytes(memory.rounding_bytes)),
+        ),
+        (
+            "  sharing",
+            format!(
+                "{} saved by allocations at the same addresses",
+                bytes(memory.shared_bytes)
+            ),
+        ),
+        ("reserved", reserved),
+        (
+            "after a trim",
+            format!(
+                "{} until what outlives the launch is freed",
+                bytes(memory.held_after_trim_bytes)
+            ),
+        ),
+        ("addresses", addresses.to_owned()),
+    ];
+    for (name, value) in figures {
+        writeln!(out, "   {DIM}{name:12}{DIM:#} {value}")?;
+    }
+    Ok(())
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn address_map(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n   Addresses, from {:#x}", memory.base_address)?;
+    let mut table = Table::new(["offset", "bytes", "size", "allocations in turn"]).left(3);
+    for region in &memory.regions {
+        let shown = region
+            .nodes
+            .get(..NAMES.min(region.nodes.len()))
+            .unwrap_or(&[]);
+        let mut names = shown.join(", then ");
+        if region.nodes.len() > shown.len() {
+            names += &format!(", then {} more", region.nodes.len() - shown.len());
+        }
+        table.row([
+            format!("{:#x}", region.offset_bytes),
+            region.bytes.to_string(),
+            bytes(region.bytes),
+            names,
+        ]);
+    }
+    table.write(rows, out)
+}
+
+fn timeline(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n   Alive, in an order in which it may run")?;
+    let mut table = Table::new(["node", "", "alive"]);
+    for event in &memory.timeline {
+        let sign = if event.action == "alloc" { '+' } else { '-' };
+        table.row_with_tail(
+            [
+                event.node.clone(),
+                format!("{sign}{}", bytes(event.bytes)),
+                bytes(event.alive_bytes),
+            ],
+            format!(" {}", bar(event.alive_bytes, memory.peak_alive_bytes)),
+        );
+    }
+    table.write(rows, out)
+}
+
+fn outliving(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let outliving = memory
+        .allocations
+        .iter()
+        .filter(|allocation| allocation.freed_by.is_none());
+    let mut table = Table::new(["node", "size", "offset"]);
+    let mut any = false;
+    for allocation in outliving {
+        any = true;
+        table.row([
+            allocation.node.clone(),
+            bytes(allocation.bytes),
+            format!("{:#x}", allocation.offset_bytes),
+        ]);
+    }
+    if !any {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n   Outlive the launch: cudaFree or cudaFreeAsync them after it, or add a free node"
+    )?;
+    table.write(rows, out)
+}
+
+fn findings(findings: &[Finding], rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n   Findings")?;
+    for finding in findings.iter().take(rows) {
+        let (style, word) = match finding.severity {
+            Severity::Error => (RED, "ERROR "),
+            Severity::Hazard => (RED, "HAZARD"),
+            Severity::Saving => (YELLOW, "SAVING"),
+            Severity::Note => (DIM, "note  "),
+        };
+        writeln!(
+            out,
+            "   {style}{word}{style:#} {}  {DIM}{}{DIM:#}",
+            finding.what, finding.rule
+        )?;
+        writeln!(out, "          {}", finding.remedy)?;
+        if let (Some(after), true) = (finding.footprint_after_bytes, finding.saving_bytes > 0) {
+            writeln!(
+                out,
+                "          saves {}: the footprint is then {}",
+                bytes(finding.saving_bytes),
+                bytes(after)
+            )?;
+        }
+        if finding.kind == FindingKind::MissingEdge && finding.edges.len() > 1 {
+            for edge in finding.edges.iter().take(rows) {
+                writeln!(
+                    out,
+                    "          {} -> {}  saves {}",
+                    edge.from,
+                    edge.to,
+                    bytes(edge.saving_bytes)
+                )?;
+            }
+            if finding.edges.len() > rows {
+                writeln!(out, "          ... {} more ...", finding.edges.len() - rows)?;
+            }
+        }
+    }
+    if findings.len() > rows {
+        writeln!(out, "   {DIM}... {} more ...{DIM:#}", findings.len() - rows)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Aligned columns, the first to the left, the others to the right.
+
+use std::io::{self, Write};
+
+use super::DIM;
+
+/// A table under construction.
+pub(super) struct Table<const N: usize> {
+    head: [&'static str; N],
+    rows: Vec<[String; N]>,
+    /// What stands after each row, not aligned.
+    tails: Vec<String>,
+    left: [bool; N],
+}
+
+impl<const N: usize> Table<N> {
+    pub(super) fn new(head: [&'static str; N]) -> Self {
+        let mut left = [false; N];
+        if let Some(first) = left.first_mut() {
+            *first = true;
+        }
+        Self {
+            head,
+            rows: Vec::new(),
+            tails: Vec::new(),
+            left,
+        }
+    }
+
+    /// Aligns this column to the left as well.
+    pub(super) fn left(mut self, column: usize) -> Self {
+        if let Some(left) = self.left.get_mut(column) {
+            *left = true;
+        }
+        self
+    }
+
+    pub(super) fn row(&mut self, cells: [String; N]) {
+        self.row_with_tail(cells, String::new());
+    }
+
+    pub(super) fn row_with_tail(&mut self, cells: [String; N], tail: String) {
+        self.rows.push(cells);
+        self.tails.push(tail);
+    }
+
+    /// Writes at most so many rows: the first and the last of them, with how many are
+    /// left out between.
+    pub(super) fn write(&self, most: usize, out: &mut dyn Write) -> io::Result<()> {
+        let most = most.max(2);
+        let (first, last) = if self.rows.len() > most {
+            (most - most / 3, self.rows.len() - most / 3)
+        } else {
+            (self.rows.len(), self.rows.len())
+        };
+        let shown = |at: &usize| *at < first || *at >= last;
+        let mut widths = self.head.map(|text| text.chars().count());
+        for row in (0..self.rows.len())
+            .filter(shown)
+            .filter_map(|at| self.rows.get(at))
+        {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let line = |cells: [&str; N], tail: &str| {
+            let mut text = String::from("  ");
+            for ((cell, width), left) in cells.iter().zip(widths).zip(self.left) {
+                text += &if left {
+                    format!(" {cell:<width$} ")
+                } else {
+                    format!(" {cell:>width$} ")
+                };
+            }
+            text += tail;
+            text.trim_end().to_owned()
+        };
+        writeln!(out, "{DIM}{}{DIM:#}", line(self.head, ""))?;
+        for at in (0..self.rows.len()).filter(shown) {
+            if at == last && last > first {
+                writeln!(out, "   {DIM}... {} more ...{DIM:#}", last - first)?;
+            }
+            let (Some(row), Some(tail)) = (self.rows.get(at), self.tails.get(at)) else {
+                continue;
+            };
+            writeln!(out, "{}", line(row.each_ref().map(String::as_str), tail))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(rows: usize, most: usize) -> Vec<String> {
+        let mut table = Table::new(["name", "bytes"]);
+        for row in 0..rows {
+            table.row_with_tail([format!("n{row}"), "7".repeat(row % 3 + 1)], "!".to_owned());
+        }
+        let mut out = Vec::new();
+        table.write(most, &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("UTF-8");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let lines = written(2, 10);
+        assert_eq!(lines.get(1).map(String::as_str), Some("   n0        7 !"));
+        assert_eq!(lines.get(2).map(String::as_str), Some("   n1       77 !"));
+    }
+
+    #[test]
+    fn long_tables_are_cut_in_the_middle_and_say_so() {
+        let lines = written(100, 9);
+        assert_eq!(lines.len(), 1 + 9 + 1);
+        assert!(
+            lines.iter().any(|line| line.contains("... 91 more ...")),
+            "{lines:?}"
+        );
+        assert!(lines.last().is_some_and(|line| line.contains("n99")));
+        assert_eq!(written(9, 9).len(), 10);
+    }
+}
