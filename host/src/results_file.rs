@@ -70,8 +70,14 @@ pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
     Ok(serde_json::from_value(value)?)
 }
 
-/// Version 1 had one device, and its fields at the top.
+/// Version 1 had one device, and its fields at the top; that each graph has one
+/// allocation and how long it is held was only implied.
 fn upgrade_from_1(value: &mut Value) {
+    let bytes = value.pointer("/settings/allocation_bytes").cloned();
+    let experiments = value.get_mut("experiments").and_then(Value::as_array_mut);
+    for experiment in experiments.into_iter().flatten() {
+        name_what_was_implied(experiment, &bytes.clone().unwrap_or_default());
+    }
     let mut take = |pointer: &str| value.pointer_mut(pointer).map_or(Value::Null, Value::take);
     let route = take("/kernel/route");
     let device = take("/device");
@@ -95,6 +101,36 @@ fn upgrade_from_1(value: &mut Value) {
     }
     if let Some(kernel) = value.get_mut("kernel").and_then(Value::as_object_mut) {
         kernel.remove("route");
+    }
+}
+
+/// The allocation of each launched graph, and the hold that the overlap proof names.
+fn name_what_was_implied(experiment: &mut Value, bytes: &Value) {
+    let hold = experiment.pointer("/overlap/hold_ms").cloned();
+    let mut allocations: Vec<Value> = Vec::new();
+    let steps = experiment.get_mut("steps").and_then(Value::as_array_mut);
+    for step in steps.into_iter().flatten() {
+        if step.get("action").and_then(Value::as_str) != Some("launch") {
+            continue;
+        }
+        let number = |name: &str| step.get(name).and_then(Value::as_u64);
+        if let (Some(graph), Some(address)) = (number("graph"), number("address")) {
+            let allocation = serde_json::json!({
+                "name": "x",
+                "graph": graph,
+                "address": address,
+                "bytes": bytes,
+            });
+            if !allocations.contains(&allocation) {
+                allocations.push(allocation);
+            }
+        }
+        if let (Some(step), Some(hold)) = (step.as_object_mut(), &hold) {
+            step.insert("hold_ms".to_owned(), hold.clone());
+        }
+    }
+    if let Some(experiment) = experiment.as_object_mut() {
+        experiment.insert("allocations".to_owned(), allocations.into());
     }
 }
 

@@ -1,8 +1,13 @@
 //! Reports: what a run found, for people or for machines. One file a form, each a
 //! [`Reporter`]; what several of them need is in `units` and `sharing`.
 
+mod charts;
 mod csv;
+mod html;
 mod json;
+mod markup;
+mod sharing;
+mod svg;
 mod text;
 mod units;
 
@@ -153,9 +158,15 @@ pub fn open(args: &OutputArgs) -> Result<Reports, Stop> {
         Format::Json => Box::new(json::Json::new(out)),
         Format::Csv => Box::new(csv::Csv::new(out)),
     };
-    Ok(Reports {
-        reporters: vec![main],
-    })
+    let mut reporters = vec![main];
+    if let Some(path) = &args.report {
+        let out = Box::new(create(path)?);
+        reporters.push(Box::new(html::Html::new(out)));
+    }
+    if let Some(folder) = &args.svg {
+        reporters.push(Box::new(svg::Svg::new(folder)?));
+    }
+    Ok(Reports { reporters })
 }
 
 /// The terminal's width, where the text goes to one.

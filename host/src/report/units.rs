@@ -31,10 +31,11 @@ pub(super) fn time(ms: f64) -> String {
     }
 }
 
-/// `1 cycle`, `3 cycles`.
+/// `1 cycle`, `3 cycles`, `8 launches`.
 pub(super) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
+        number if what.ends_with("ch") || what.ends_with('s') => format!("{number} {what}es"),
         number => format!("{number} {what}s"),
     }
 }

@@ -1,0 +1,108 @@
+//! Memory from cycle to cycle of a repeated run.
+
+use super::super::units;
+use super::canvas::{Canvas, Key, byte_grid, byte_ticks, legend_height, point, ticks};
+use super::{Chart, Table, both};
+use crate::report::markup::Element;
+use crate::results::{Cycle, MemoryKind, Repeat};
+
+const TITLE: &str = "Resident memory of the host process";
+
+const PLOT: f64 = 150.0;
+const LEFT: f64 = 74.0;
+
+/// Rows of the table; of more cycles so many, evenly spread.
+const MOST_ROWS: usize = 200;
+
+pub(super) fn chart(repeat: &Repeat) -> Option<Chart> {
+    let resident = MemoryKind::HostResident;
+    let samples: Option<Vec<u64>> = repeat
+        .cycles
+        .iter()
+        .map(|cycle| cycle.bytes(resident))
+        .collect();
+    let samples = samples.filter(|samples| samples.len() > 1)?;
+    let trend = repeat.trends.iter().find(|trend| trend.memory == resident);
+    let summary = format!(
+        "{} after the first cycle, {} after the last of {}; {}.",
+        units::bytes(samples.first().copied().unwrap_or(0)),
+        units::bytes(samples.last().copied().unwrap_or(0)),
+        samples.len(),
+        trend.map_or_else(|| "no trend".to_owned(), units::trend),
+    );
+    let (wide, narrow) = both(|width| draw(&samples, width, &summary));
+    Some(Chart {
+        slug: "cycles",
+        title: TITLE,
+        summary,
+        note: "Measured after each cycle. The first quarter of the cycles fills caches, and the \
+               trend leaves it out."
+            .to_owned(),
+        wide,
+        narrow,
+        table: table(&repeat.cycles),
+    })
+}
+
+fn draw(samples: &[u64], width: f64, summary: &str) -> Element {
+    let entries = [(Key::Line("used"), "resident after each cycle")];
+    let top = legend_height(width, &entries) + 8.0;
+    let bottom = top + PLOT;
+    let right = width - 12.0;
+    let mut canvas = Canvas::new(width, bottom + 28.0, TITLE, summary);
+    canvas.legend(width, &entries);
+
+    let marks = byte_ticks(samples.iter().copied().max().unwrap_or(0));
+    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
+    let y_of = |bytes: u64| bottom - bytes as f64 / top_value * PLOT;
+    byte_grid(&mut canvas, &marks, (LEFT, right), y_of);
+    let last = samples.len() as f64;
+    let x_of = |cycle: f64| LEFT + (cycle - 1.0) / (last - 1.0) * (right - LEFT);
+    let wanted: f64 = if width < 500.0 { 4.0 } else { 8.0 };
+    for tick in ticks(1.0, last, wanted.min(last - 1.0)) {
+        if tick.fract() == 0.0 {
+            canvas.axis_text(x_of(tick), bottom + 20.0, width, &tick.to_string());
+        }
+    }
+    // No more points than the drawing has pixels.
+    let stride = samples.len().div_ceil(width as usize).max(1);
+    let mut line = String::new();
+    for (index, &bytes) in samples.iter().enumerate().step_by(stride) {
+        let verb = if index == 0 { 'M' } else { 'L' };
+        line += &format!("{verb}{}", point((x_of(index as f64 + 1.0), y_of(bytes))));
+    }
+    canvas.path(&line, "used");
+    canvas.finish()
+}
+
+fn table(cycles: &[Cycle]) -> Table {
+    let stride = cycles.len().div_ceil(MOST_ROWS).max(1);
+    let rows = cycles.iter().step_by(stride).map(|cycle| {
+        let size = |kind| {
+            cycle
+                .bytes(kind)
+                .map_or_else(|| "?".to_owned(), units::bytes)
+        };
+        vec![
+            cycle.cycle.to_string(),
+            cycle.verdict.as_str().to_owned(),
+            units::time(cycle.duration_ms),
+            size(MemoryKind::HostResident),
+            size(MemoryKind::DeviceInUse),
+            size(MemoryKind::GraphUsed),
+            size(MemoryKind::GraphReserved),
+        ]
+    });
+    Table {
+        header: vec![
+            "cycle",
+            "verdict",
+            "host time",
+            "host, resident",
+            "device, in use",
+            "graph, used",
+            "graph, reserved",
+        ],
+        rows: rows.collect(),
+    }
+}

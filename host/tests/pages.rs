@@ -1,0 +1,269 @@
+//! The HTML page and the SVG files, as text and in a real browser.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+use support::{bare, on_the_model};
+
+/// The page of a run on the model, of a recorded run on an H200, and of runs that
+/// went wrong or were repeated.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let recording = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/recordings/h200-driver-580-cuda-13.0.json"
+    );
+    let page = |name: &str| folder.join(name);
+    let write = |scenario: support::Scenario, name: &str| {
+        scenario
+            .args(&["--quiet", "--report"])
+            .arg(page(name))
+            .ends();
+        page(name)
+    };
+    vec![
+        write(bare().args(&["show", recording]), "h200.html"),
+        write(on_the_model().args(&["--repeat", "8"]), "repeated.html"),
+        write(
+            on_the_model().args(&["--bytes", "16GiB", "--graphs", "10"]),
+            "failing.html",
+        ),
+        write(
+            on_the_model().args(&["--hold", "1us", "--graphs", "32"]),
+            "inconclusive.html",
+        ),
+        write(
+            bare().args(&["--model-profile", "two-devices", "--device", "all"]),
+            "two.html",
+        ),
+    ]
+}
+
+#[test]
+fn a_page_is_one_file_without_scripts() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for page in pages(folder.path()) {
+        let text = fs::read_to_string(&page).expect("the page");
+        assert!(text.starts_with("<!doctype html>"));
+        for foreign in ["<script", "<link", "<img", "@import", "url(", "src="] {
+            assert!(!text.contains(foreign), "{}: {foreign}", page.display());
+        }
+        let own = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+        assert!(!own.contains("http"), "{}", page.display());
+    }
+}
+
+#[test]
+fn a_page_says_whether_it_was_modelled_or_measured() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let pages = pages(folder.path());
+    let modelled = |name: &str| {
+        let page = pages.iter().find(|page| page.ends_with(name));
+        let text = fs::read_to_string(page.expect(name)).expect("the page");
+        text.contains("Modelled, not measured")
+    };
+    assert!(!modelled("h200.html"));
+    assert!(modelled("repeated.html"));
+}
+
+#[test]
+fn reports_that_cannot_be_written_fail_before_anything_runs() {
+    on_the_model()
+        .args(&["--report", "no/such/folder/x.html"])
+        .ends()
+        .refused_with(64, "cannot write");
+    let file = env!("CARGO_MANIFEST_DIR").to_owned() + "/Cargo.toml";
+    on_the_model()
+        .args(&["--svg", &file])
+        .ends()
+        .refused_with(64, "cannot write to");
+}
+
+/// What `measure.js` finds.
+#[derive(Debug, Deserialize)]
+struct Found {
+    what: String,
+    page_width: f64,
+    frame_width: f64,
+    smallest_letters_px: f64,
+    charts: usize,
+    tables: usize,
+    named: usize,
+    text_contrast: f64,
+    chart_text_contrast: f64,
+    mark_contrast: f64,
+    letters_outside: usize,
+    background: String,
+    focusable_scrollers: usize,
+    scrollers: usize,
+    headings: Vec<u8>,
+    links_to_nothing: usize,
+    loaded: usize,
+}
+
+#[test]
+fn pages_can_be_read_in_both_schemes_on_desk_and_phone() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let pages = pages(folder.path());
+    for (scheme, background) in [("light", "rgb(255, 255, 255)"), ("dark", "rgb(15, 20, 26)")] {
+        for found in browser.measure(&pages, scheme) {
+            println!("{scheme}: {found:?}");
+            let what = format!("{} {scheme}: {found:#?}", found.what);
+            assert_eq!(found.background, background, "{what}");
+            assert!(found.page_width <= found.frame_width, "{what}");
+            assert!(found.charts > 0 && found.named == found.charts, "{what}");
+            assert!(found.tables >= found.charts, "a table for each: {what}");
+            assert!(found.smallest_letters_px >= 10.0, "{what}");
+            assert!(found.text_contrast >= 4.5, "{what}");
+            assert!(found.chart_text_contrast >= 4.5, "{what}");
+            assert!(found.mark_contrast >= 3.0, "{what}");
+            assert_eq!(found.letters_outside, 0, "{what}");
+            assert!(found.scrollers > 0, "{what}");
+            assert_eq!(found.focusable_scrollers, found.scrollers, "{what}");
+            let skips = |pair: &[u8]| matches!(pair, [a, b] if *b > a + 1);
+            assert!(!found.headings.windows(2).any(skips), "{what}");
+            assert_eq!((found.links_to_nothing, found.loaded), (0, 0), "{what}");
+        }
+    }
+}
+
+#[test]
+fn svg_files_stand_alone() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let ended = on_the_model()
+        .args(&["--quiet", "--repeat", "3", "--svg"])
+        .arg(folder.path())
+        .ends();
+    assert_eq!(ended.code, 0);
+    let mut names: Vec<String> = fs::read_dir(folder.path())
+        .expect("the directory")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    for name in [
+        "concurrent-streams-memory.svg",
+        "concurrent-streams-streams.svg",
+        "repeat-cycles.svg",
+    ] {
+        assert!(names.iter().any(|known| known == name), "{names:?}");
+    }
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let images = names.iter().map(|name| {
+        let mark = "this.title=this.naturalWidth+'x'+this.naturalHeight";
+        format!("<img src=\"{name}\" onload=\"{mark}\">")
+    });
+    let page = folder.path().join("all.html");
+    let text = format!("<!doctype html>{}", images.collect::<String>());
+    fs::write(&page, text).expect("a file");
+    let dom = browser.dom(&page, "dark");
+    for name in names {
+        let image = dom.split("<img ").find(|image| image.contains(&name));
+        let image = image.unwrap_or_else(|| panic!("{name}: {dom}"));
+        assert!(image.contains("title=\"760x"), "{name} is drawn: {image}");
+    }
+}
+
+/// A headless Chromium.
+struct Browser {
+    program: PathBuf,
+    /// Its profile and the pages that it is given.
+    folder: tempfile::TempDir,
+}
+
+impl Browser {
+    /// `None`, said aloud, where there is none.
+    fn find() -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+        let found = std::env::split_paths(&path)
+            .flat_map(|folder| names.map(|name| folder.join(name)))
+            .find(|program| program.is_file());
+        match found {
+            Some(program) => Some(Self {
+                program,
+                folder: tempfile::tempdir().expect("a temporary directory"),
+            }),
+            None => {
+                println!("SKIPPED: no chromium in PATH (apt-get install chromium)");
+                None
+            }
+        }
+    }
+
+    /// Loads a file; returns what it became, after asserting that the browser had
+    /// nothing to complain about.
+    fn dom(&self, file: &Path, scheme: &str) -> String {
+        let scheme = if scheme == "dark" { 0 } else { 1 };
+        let output = Command::new(&self.program)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--enable-logging=stderr",
+                "--window-size=1400,900",
+                "--dump-dom",
+            ])
+            .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+            .arg(format!(
+                "--user-data-dir={}",
+                self.folder.path().join("profile").display()
+            ))
+            .arg(format!("file://{}", file.display()))
+            .output()
+            .expect("the browser starts");
+        let log = String::from_utf8_lossy(&output.stderr);
+        let complaints: Vec<&str> = log
+            .lines()
+            .filter(|line| line.contains("CONSOLE"))
+            .collect();
+        assert!(complaints.is_empty(), "{}: {complaints:?}", file.display());
+        assert!(output.status.success(), "{log}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Each page in frames as wide as a phone and as a desk.
+    fn measure(&self, pages: &[PathBuf], scheme: &str) -> Vec<Found> {
+        let mut frames = String::new();
+        for page in pages {
+            let text = fs::read_to_string(page).expect("the page");
+            let text = text.replace('&', "&amp;").replace('"', "&quot;");
+            let name = page.file_name().unwrap_or_default().display();
+            for width in [360, 1100] {
+                frames += &format!(
+                    "<iframe title='{name} at {width}' width={width} height=800 \
+                     style='border:0' srcdoc=\"{text}\"></iframe>"
+                );
+            }
+        }
+        let script = include_str!("pages/measure.js");
+        let head = format!("<!doctype html><meta charset=utf-8><script>{script}</script>");
+        let file = self.folder.path().join("frames.html");
+        fs::write(&file, format!("{head}<pre id=found></pre>{frames}")).expect("a file");
+        let dom = self.dom(&file, scheme);
+        let found = dom.split_once("<pre id=\"found\">");
+        let found = found.and_then(|(_, rest)| rest.split_once("</pre>"));
+        let (json, _) = found.unwrap_or_else(|| panic!("nothing was measured: {dom}"));
+        let found: Vec<Found> =
+            serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+        assert_eq!(found.len(), 2 * pages.len());
+        found
+    }
+}
