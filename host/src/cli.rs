@@ -60,6 +60,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Print a result that was written with --format json, in any form.
     Show(ShowArgs),
+    /// Compare two results step by step, or one with a log of NVIDIA's sample.
+    Compare(CompareArgs),
     /// Say what graphs will hold before they run, from dumps or a scenario.
     Plan(PlanArgs),
 }

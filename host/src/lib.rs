@@ -11,6 +11,7 @@
 
 pub mod backend;
 pub mod cli;
+pub mod compare;
 pub mod cuda;
 pub mod exit;
 pub mod experiments;

@@ -18,7 +18,7 @@ use crate::results::{
     Backend, BackendKind, DeviceResult, ExperimentResult, KernelInfo, RunResult, SCHEMA_VERSION,
     Settings, Stopped, Tool, Verdict,
 };
-use crate::{explain, plan, report, results_file};
+use crate::{compare, explain, plan, report, results_file};
 use interrupt::Interrupt;
 
 /// Does what the arguments ask for.
@@ -38,6 +38,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
             report::open(&args.output)?.show(&result)?;
             Ok(exit::code_of(&result))
         }
+        Some(Command::Compare(args)) => compare::compare(args),
         Some(Command::Plan(args)) => plan::run(args),
     }
 }

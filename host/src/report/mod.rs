@@ -9,7 +9,7 @@ mod markup;
 mod sharing;
 mod svg;
 mod text;
-mod units;
+pub(crate) mod units;
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use crate::cuda::DeviceInfo;
 use crate::results::{Growth, MemoryKind, Quantity, Trend};
 
 /// `64 MiB`, `1.5 GiB`, `0 B`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     ByteSize::b(bytes)
         .display()
         .iec()
@@ -16,12 +16,12 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// `1.980 GHz` from kHz.
-pub(super) fn clock_rate(khz: i32) -> String {
+pub(crate) fn clock_rate(khz: i32) -> String {
     format!("{:.3} GHz", f64::from(khz) / 1e6)
 }
 
 /// `3 us`, `0.09 ms`, `12 ms`, `1.2 s`.
-pub(super) fn time(ms: f64) -> String {
+pub(crate) fn time(ms: f64) -> String {
     match ms {
         ms if ms >= 1000.0 => format!("{:.1} s", ms / 1000.0),
         ms if ms >= 10.0 => format!("{ms:.0} ms"),
@@ -32,7 +32,7 @@ pub(super) fn time(ms: f64) -> String {
 }
 
 /// `1 cycle`, `3 cycles`, `8 launches`.
-pub(super) fn count(number: usize, what: &str) -> String {
+pub(crate) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         number if what.ends_with("ch") || what.ends_with('s') => format!("{number} {what}es"),
@@ -41,7 +41,7 @@ pub(super) fn count(number: usize, what: &str) -> String {
 }
 
 /// Name, compute capability and size of a device.
-pub(super) fn device(device: &DeviceInfo) -> String {
+pub(crate) fn device(device: &DeviceInfo) -> String {
     let (major, minor) = device.compute_capability;
     format!(
         "{}, compute capability {major}.{minor}, {} multiprocessors at {}",
@@ -52,7 +52,7 @@ pub(super) fn device(device: &DeviceInfo) -> String {
 }
 
 /// What a repeated run watches.
-pub(super) fn memory_kind(kind: MemoryKind) -> &'static str {
+pub(crate) fn memory_kind(kind: MemoryKind) -> &'static str {
     match kind {
         MemoryKind::HostResident => "host, resident",
         MemoryKind::DeviceInUse => "device, in use",
@@ -62,7 +62,7 @@ pub(super) fn memory_kind(kind: MemoryKind) -> &'static str {
 }
 
 /// `flat, below 2 KiB per cycle`, `grows by 12 KiB per cycle`.
-pub(super) fn trend(trend: &Trend) -> String {
+pub(crate) fn trend(trend: &Trend) -> String {
     // Bytes per cycle are shown whole, and never rounded to nothing.
     let whole = |value: f64| bytes(value.abs().ceil() as u64);
     match trend.growth {
@@ -77,7 +77,7 @@ pub(super) fn trend(trend: &Trend) -> String {
 }
 
 /// A checked value, short enough for a column.
-pub(super) fn quantity(quantity: &Quantity) -> String {
+pub(crate) fn quantity(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Bytes(value) => bytes(*value),
         Quantity::BytesAtLeast(value) => format!(">= {}", bytes(*value)),

@@ -1,0 +1,299 @@
+//! Two results beside each other, step by step; one of them, or both, may be a log
+//! of NVIDIA's sample.
+
+mod sample_log;
+mod series;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Style};
+
+pub use sample_log::LogError;
+pub use series::{Footprint, Pair, Point, Series, side_by_side};
+
+use crate::cli::CompareArgs;
+use crate::exit::{self, Stop};
+use crate::report::units;
+use crate::results::{Action, BackendKind, RunResult};
+use crate::results_file;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+const RED: Style = AnsiColor::Red.on_default().bold();
+
+/// One of the two.
+struct Side {
+    /// What it is, for people.
+    what: String,
+    series: Vec<Series>,
+    /// A log names only some of the steps, so that a step it lacks is no difference.
+    is_log: bool,
+}
+
+/// What came of the comparison.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Count {
+    /// Steps that both have.
+    compared: usize,
+    /// Of those, the ones that differ, and those that only one has and both should.
+    different: usize,
+}
+
+/// Compares two files.
+///
+/// # Errors
+///
+/// Files that cannot be read or are neither result nor log, and those of writing.
+pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
+    let left = side(&args.left)?;
+    let right = side(&args.right)?;
+    let (text, count) = table(&left, &right, args.quiet);
+    let mut out = anstream::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        return Err(error.into());
+    }
+    Ok(ExitCode::from(match count.different {
+        0 => exit::PASS,
+        _ => exit::FAIL,
+    }))
+}
+
+fn side(path: &Path) -> Result<Side, Stop> {
+    let text = results_file::text_of(path)?;
+    let no = |reason: String| {
+        Stop::usage(
+            format!("{}: {reason}", path.display()),
+            "give a file that --format json wrote, or what NVIDIA's sample printed",
+        )
+    };
+    if !text.trim_start().starts_with('{') && sample_log::is_log(&text) {
+        let series = sample_log::parse(&text)
+            .map_err(|error| no(format!("this is no log of NVIDIA's sample: {error}")))?;
+        let device = sample_log::device(&text).map(|device| format!(", {device}"));
+        return Ok(Side {
+            what: format!("NVIDIA's sample{}", device.unwrap_or_default()),
+            series,
+            is_log: true,
+        });
+    }
+    let result = results_file::from_json(&text).map_err(|error| no(error.to_string()))?;
+    Ok(Side {
+        what: described(&result),
+        series: all_series(&result),
+        is_log: false,
+    })
+}
+
+fn described(result: &RunResult) -> String {
+    let how = match result.backend.kind {
+        BackendKind::Cuda => "measured",
+        BackendKind::Model => "modelled",
+    };
+    let devices = result.devices.iter();
+    let names: Vec<&str> = devices
+        .filter_map(|section| section.device.as_ref())
+        .map(|device| device.name.as_str())
+        .collect();
+    let runtime = result.backend.runtime_version.as_deref();
+    let runtime = runtime.map_or_else(String::new, |version| format!(", runtime {version}"));
+    let tool = &result.tool;
+    format!(
+        "{} {}, {how} on {}{runtime}",
+        tool.name,
+        tool.version,
+        names.join(", ")
+    )
+}
+
+fn all_series(result: &RunResult) -> Vec<Series> {
+    let several = result.devices.len() > 1;
+    let sections = result.devices.iter().flat_map(|section| {
+        section.experiments.iter().map(move |experiment| {
+            let name = match several {
+                true => format!("device {}: {}", section.ordinal, experiment.name),
+                false => experiment.name.clone(),
+            };
+            Series::of(name, experiment)
+        })
+    });
+    sections.collect()
+}
+
+fn table(left: &Side, right: &Side, quiet: bool) -> (String, Count) {
+    let mut text = format!(
+        "{DIM}A{DIM:#}  {}\n{DIM}B{DIM:#}  {}\n",
+        left.what, right.what
+    );
+    let mut total = Count::default();
+    let only_right = right
+        .series
+        .iter()
+        .filter(|b| left.series.iter().all(|a| a.name != b.name));
+    for name in left
+        .series
+        .iter()
+        .chain(only_right)
+        .map(|series| &series.name)
+    {
+        let section = Section::new(name, left, right);
+        total.compared += section.count.compared;
+        total.different += section.count.different;
+        text += &section.print(quiet);
+    }
+    let steps = units::count(total.compared, "step");
+    if total.compared == 0 {
+        total.different = 1;
+        text += &format!("\n{RED}DIFFERENT{RED:#}: no step is in both\n");
+    } else if total.different == 0 {
+        text += &format!("\n{GREEN}EQUAL{GREEN:#} in {steps}\n");
+    } else {
+        let different = total.different;
+        text += &format!("\n{RED}DIFFERENT{RED:#} in {different} of {steps}\n");
+    }
+    (text, total)
+}
+
+/// One experiment of both sides.
+struct Section<'s> {
+    name: &'s str,
+    rows: Vec<Row>,
+    count: Count,
+    /// A launch of the sample did not add what ours added.
+    fell_short: bool,
+}
+
+impl<'s> Section<'s> {
+    fn new(name: &'s str, left: &Side, right: &Side) -> Self {
+        let (a, b) = (left.points(name), right.points(name));
+        let mut section = Section {
+            name,
+            rows: Vec::new(),
+            count: Count::default(),
+            fell_short: false,
+        };
+        for pair in side_by_side(a.unwrap_or_default(), b.unwrap_or_default()) {
+            let verdict = match (pair.left, pair.right) {
+                (Some(_), Some(_)) => Some(pair.is_equal()),
+                (Some(point), None) => must_have(point, left, right, b.is_some()),
+                (None, Some(point)) => must_have(point, right, left, a.is_some()),
+                (None, None) => None,
+            };
+            section.count.compared += usize::from(verdict.is_some());
+            section.count.different += usize::from(verdict == Some(false));
+            if let (Some(a), Some(b)) = (pair.left, pair.right) {
+                let (a, b) = (a.footprint.used_bytes(), b.footprint.used_bytes());
+                let less = (right.is_log && b < a) || (left.is_log && a < b);
+                section.fell_short |= less && left.is_log != right.is_log;
+            }
+            section.rows.push(row(&pair, verdict));
+        }
+        section
+    }
+
+    fn print(&self, quiet: bool) -> String {
+        let shown = |row: &&Row| !quiet || row.verdict == Some(false);
+        let rows: Vec<&Row> = self.rows.iter().filter(shown).collect();
+        if rows.is_empty() {
+            return String::new();
+        }
+        let mut text = format!("\n{BOLD}{}{BOLD:#}\n{}", self.name, aligned(&rows));
+        if self.fell_short && self.name == "concurrent-streams" {
+            text += "   The sample's graphs run for less time than its launches take: by then \
+                     the first had\n   finished, and its memory was reused (R37). Here they are \
+                     held until all overlap.\n";
+        }
+        text
+    }
+}
+
+/// What follows from a step of `one` that the `other` side lacks: a difference, or
+/// nothing where a log is one of the two.
+///
+/// A log names only some of the steps; a result names all of its own, but may be of
+/// other experiments, and the sample trims once more than is needed.
+fn must_have(point: &Point, one: &Side, other: &Side, other_ran: bool) -> Option<bool> {
+    let excused = match (one.is_log, other.is_log) {
+        (false, false) => false,
+        (_, true) => true,
+        (true, false) => !other_ran || point.action == Action::Trim,
+    };
+    (!excused).then_some(false)
+}
+
+impl Side {
+    /// The steps of an experiment, if it has it.
+    fn points(&self, name: &str) -> Option<&[Point]> {
+        let series = self.series.iter().find(|series| series.name == name);
+        series.map(|series| series.points.as_slice())
+    }
+}
+
+/// A mark, the step, both used sizes, and what else differs.
+struct Row {
+    verdict: Option<bool>,
+    cells: [String; 3],
+    more: String,
+}
+
+fn row(pair: &Pair<'_>, verdict: Option<bool>) -> Row {
+    let size = |point: Option<&Point>| {
+        point.map_or_else(
+            || "not there".to_owned(),
+            |point| units::bytes(point.footprint.used_bytes()),
+        )
+    };
+    let label = [pair.left, pair.right]
+        .into_iter()
+        .flatten()
+        .max_by_key(|point| point.label.len())
+        .map(|point| match point.label.as_str() {
+            "" => point.action.as_str().to_owned(),
+            label => label.to_owned(),
+        });
+    let mut more = Vec::new();
+    if let (Some(a), Some(b)) = (pair.left, pair.right) {
+        for (name, a, b) in a.footprint.differences(&b.footprint) {
+            if name != "used" {
+                more.push(format!(
+                    "{name} {} and {}",
+                    units::bytes(a),
+                    units::bytes(b)
+                ));
+            }
+        }
+    }
+    Row {
+        verdict,
+        cells: [label.unwrap_or_default(), size(pair.left), size(pair.right)],
+        more: more.join(", "),
+    }
+}
+
+fn aligned(rows: &[&Row]) -> String {
+    let header = ["step", "A used", "B used"].map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| &row.cells).chain([&header]);
+        let widths = cells.filter_map(|cells| cells.get(column));
+        widths.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let (w0, w1, w2) = (width(0), width(1), width(2));
+    let [step, a, b] = &header;
+    let mut text = format!("   {DIM}       {step:<w0$}  {a:>w1$}  {b:>w2$}{DIM:#}\n");
+    for row in rows {
+        let [step, a, b] = &row.cells;
+        let mark = match row.verdict {
+            Some(true) => format!("{GREEN}equal{GREEN:#}"),
+            Some(false) => format!("{RED}other{RED:#}"),
+            None => "     ".to_owned(),
+        };
+        let line = format!("{step:<w0$}  {a:>w1$}  {b:>w2$}  {}", row.more);
+        text += &format!("   {mark}  {}\n", line.trim_end());
+    }
+    text
+}
