@@ -8,6 +8,7 @@ use crate::address::AddressSpace;
 use crate::exec::Exec;
 use crate::pool::Mapped;
 use crate::slab::{Id, Tagged};
+use crate::stream::Stream;
 
 /// One allocation of a graph.
 #[derive(Debug, Clone)]
@@ -20,8 +21,8 @@ pub struct Allocation {
     pub bytes: u64,
     /// A free node of the same graph ends it (R13).
     pub freed_here: bool,
-    /// Free nodes of other graphs that would end it (R15).
-    pub freed_elsewhere: u32,
+    /// Another graph has or had a free node for it (R15).
+    pub freed_elsewhere: bool,
     /// Launched and not freed since.
     pub live: bool,
 }
@@ -33,8 +34,10 @@ pub struct DeviceMemory {
     pub device: usize,
     /// Its addresses.
     pub space: AddressSpace,
-    /// What is behind them, block by block in the order of what is set aside.
+    /// What is behind them, by block in ascending order.
     pub mapping: Vec<Mapped>,
+    /// How many of the space's segments the mapping has.
+    pub segments_mapped: usize,
 }
 
 /// The memory of one graph.
@@ -48,6 +51,8 @@ pub struct GraphMemory {
     pub has_graph: bool,
     /// The one exec that may exist (R25).
     pub exec: Option<Id<Exec>>,
+    /// The stream in which it was last launched or one of its allocations freed.
+    pub stream: Option<Id<Stream>>,
     /// How many allocations are live.
     pub live: u32,
 }
@@ -77,33 +82,25 @@ impl DeviceMemory {
     /// Takes in what the graph has set aside by now: an exec maps what its graph
     /// had when it was instantiated.
     pub fn extend_mapping(&mut self, block_bytes: u64) {
-        let mut known = 0;
-        for stretch in self.space.set_aside() {
-            for block in stretch.start / block_bytes..stretch.end / block_bytes {
-                if known >= self.mapping.len() {
-                    self.mapping.push(Mapped::nothing(block));
-                }
-                known += 1;
-            }
+        let set_aside = self.space.set_aside();
+        for segment in set_aside.get(self.segments_mapped..).unwrap_or_default() {
+            let blocks = segment.start / block_bytes..segment.end / block_bytes;
+            self.mapping.extend(blocks.map(Mapped::nothing));
         }
+        self.segments_mapped = set_aside.len();
+        self.mapping.sort_by_key(|mapped| mapped.block);
         let touched = self.space.mapped_blocks();
         for mapped in &mut self.mapping {
             mapped.touched = touched.contains(mapped.block);
         }
     }
 
-    /// The mapping of the blocks of one allocation, which lies in one stretch.
-    pub fn mapped_in(&self, blocks: Range<u64>, block_bytes: u64) -> &[Mapped] {
-        let mut before = 0;
-        for stretch in self.space.set_aside() {
-            let of_stretch = stretch.start / block_bytes..stretch.end / block_bytes;
-            if of_stretch.contains(&blocks.start) {
-                let from = before + (blocks.start - of_stretch.start) as usize;
-                let to = from + (blocks.end - blocks.start) as usize;
-                return self.mapping.get(from..to).unwrap_or_default();
-            }
-            before += (of_stretch.end - of_stretch.start) as usize;
-        }
-        &[]
+    /// The mapping of a range of blocks.
+    pub fn mapped_in(&self, blocks: Range<u64>) -> impl Iterator<Item = &Mapped> {
+        let from = self.mapping.partition_point(|m| m.block < blocks.start);
+        self.mapping
+            .iter()
+            .skip(from)
+            .take_while(move |m| m.block < blocks.end)
     }
 }

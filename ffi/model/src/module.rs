@@ -235,8 +235,10 @@ mod tests {
 
     #[test]
     fn a_version_newer_than_the_driver_is_222_and_a_target_above_the_device_209() {
-        let mut profile = Profile::default();
-        profile.driver_version = 11040;
+        let profile = Profile {
+            driver_version: 11040,
+            ..Profile::default()
+        };
         let newer = SPIN.replace("6.5", "8.8");
         assert_eq!(
             load(&newer, &profile).unwrap_err().code,

@@ -5,35 +5,43 @@
 //! blocks that an address of some graph is mapped to, *reserved* all blocks that
 //! the pool holds (R48).
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use cudart_ffi::cudaError_t;
 
 use crate::clock::Nanos;
-use crate::graph_memory::GraphMemory;
-use crate::slab::{Id, Slab, Tagged};
+use crate::exec::Exec;
+use crate::slab::Id;
 use crate::stream::Stream;
 
 /// One block of physical memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Block {
-    /// Graph addresses that are mapped to it and hold part of an allocation.
-    mapped: u32,
-    /// Unfreed allocations that touch it (R36, R42).
-    held: u32,
-    /// The graph whose allocations hold it, while any do.
-    holder: Id<GraphMemory>,
-    /// The graph that ran on it last.
-    last: Id<GraphMemory>,
-    /// The stream that it was last used in.
+struct Block {
+    /// Graphs that have part of an allocation there. Counted as the H200 counts:
+    /// a block that was only set aside is not counted when it is mapped and is
+    /// counted off when it is unmapped, so this may be too low, or below 0.
+    mapped: i32,
+    /// Unfreed allocations that touch it (R36, R42), counted the same way: a free
+    /// is counted off where the graph has its block by then.
+    held: i32,
+    /// The exec whose allocations hold it, while any do.
+    holder: Id<Exec>,
+    /// The stream of the last launch or upload with it.
     stream: Id<Stream>,
+    /// The stream of the last launch with it.
+    ran_in: Option<Id<Stream>>,
     /// When that use is over.
     busy_until: Nanos,
-    /// The binding that it was last chosen in.
-    chosen_in: u64,
+    /// The launch that used it last, counted up.
+    used_in: u64,
+    /// The binding that must not choose it (again).
+    excluded_from: u64,
 }
 
-impl Tagged for Block {
-    const TAG: u64 = 8;
-}
+/// Names a block of a pool: counted up, never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockId(u64);
 
 /// One block of a graph's addresses, and the physical block behind it.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +49,7 @@ pub struct Mapped {
     /// The address divided by the block size.
     pub block: u64,
     /// What is behind it: nothing before the first launch, stale after a trim.
-    pub physical: Option<Id<Block>>,
+    physical: Option<BlockId>,
     /// An allocation touches it. The last blocks of what a graph has set aside
     /// may be reserved and never touched.
     pub touched: bool,
@@ -60,27 +68,47 @@ impl Mapped {
             counted: false,
         }
     }
+
+    /// The physical block behind it, if any.
+    #[must_use]
+    pub fn physical(&self) -> Option<BlockId> {
+        self.physical
+    }
 }
 
-/// Who wants to use memory, and where.
+/// Who wants to use memory, where and when.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
-    /// The graph.
-    pub graph: Id<GraphMemory>,
+    /// The exec that is launched or uploaded.
+    pub exec: Id<Exec>,
     /// The stream of the launch or upload.
     pub stream: Id<Stream>,
     /// The time of the call.
     pub now: Nanos,
 }
 
+/// What [`Pool::bind`] did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Blocks of addresses that got other physical memory.
+    pub mapped: u64,
+    /// Some of these had physical memory until then.
+    pub remapped: bool,
+}
+
 /// A device's pool.
 #[derive(Debug, Default)]
 pub struct Pool {
-    blocks: Slab<Block>,
+    blocks: BTreeMap<BlockId, Block>,
+    next_block: u64,
     used: u64,
     used_high: u64,
     reserved_high: u64,
     bindings: u64,
+    launches: u64,
+    /// Blocks that were taken for a launch which then failed: reserved, and never
+    /// used or given back again.
+    lost: u64,
 }
 
 impl Pool {
@@ -99,7 +127,7 @@ impl Pool {
     /// Blocks that the pool holds.
     #[must_use]
     pub fn reserved(&self) -> u64 {
-        self.blocks.count() as u64
+        self.blocks.len() as u64 + self.lost
     }
 
     /// The most that [`reserved`](Self::reserved) has been since the last reset.
@@ -118,50 +146,62 @@ impl Pool {
         self.reserved_high = self.reserved();
     }
 
-    /// Puts a physical block behind each wanted block of addresses, and returns
-    /// how many had to be mapped anew. `room` is how many blocks more the device
-    /// could give.
+    /// Puts a physical block behind each wanted block of addresses. `room` is how
+    /// many blocks more the device could give; `others_end` says until when a
+    /// stream runs graphs with memory nodes other than the user's.
     ///
     /// # Errors
     ///
-    /// 2 when the device has not enough; nothing has changed then (M13).
+    /// 2 when the device has not enough. No mapping has changed then (M13), but
+    /// what the device still had is reserved and lost: so the H200's recordings,
+    /// where no trim ever gives it back.
     pub fn bind(
         &mut self,
         mapping: &mut [Mapped],
         user: User,
         room: u64,
-    ) -> Result<u64, cudaError_t> {
-        let settled = |m: &Mapped| self.keeps(m.physical, user) && m.touched == m.counted;
+        others_end: impl Fn(Id<Stream>) -> Nanos,
+    ) -> Result<Bound, cudaError_t> {
+        let stays = |pool: &Self, m: &Mapped| {
+            pool.block(m.physical)
+                .is_some_and(|block| block.stays_for(user, &others_end))
+        };
+        let settled = |m: &Mapped| stays(self, m) && m.touched == m.counted;
         if mapping.iter().all(settled) {
-            return Ok(0);
+            return Ok(Bound::default());
         }
         self.bindings += 1;
         let binding = self.bindings;
         let mut missing = 0;
+        let mut remapped = false;
         for mapped in &*mapping {
-            if self.keeps(mapped.physical, user) {
-                self.choose(mapped.physical, binding);
-            } else {
+            if !stays(self, mapped) {
                 missing += 1;
+                remapped |= self.block(mapped.physical).is_some();
             }
         }
-        let found = self.free_for(user, binding, missing);
+        for mapped in &*mapping {
+            if let Some(block) = self.block_mut(mapped.physical) {
+                block.excluded_from = binding;
+            }
+        }
+        let found = self.free_for(user, binding, missing, &others_end);
         let new = missing - found.len() as u64;
         if new > room {
+            self.lost += room;
+            self.reserved_high = self.reserved_high.max(self.reserved());
             return Err(cudaError_t::MEMORY_ALLOCATION);
         }
-        let mut found = found.into_iter();
-        for mapped in mapping.iter_mut() {
-            if !self.keeps(mapped.physical, user) {
-                if mapped.counted {
-                    self.unmap(mapped.physical);
-                    mapped.counted = false;
-                }
-                let physical = match found.next() {
-                    Some(physical) => physical,
-                    None => self.take_from_device(user)?,
-                };
-                mapped.physical = Some(physical);
+        // New memory goes behind the lowest addresses, then what the pool had.
+        let mut given: Vec<BlockId> = (0..new).map(|_| self.take_from_device(user)).collect();
+        given.extend(found);
+        let mut given = given.into_iter();
+        let mut left = Vec::new();
+        for mapped in mapping {
+            if !stays(self, mapped) {
+                left.extend(mapped.physical);
+                mapped.physical = given.next();
+                mapped.counted = false;
             }
             if mapped.touched && !mapped.counted {
                 self.map(mapped.physical);
@@ -170,68 +210,64 @@ impl Pool {
         }
         self.used_high = self.used_high.max(self.used);
         self.reserved_high = self.reserved_high.max(self.reserved());
-        Ok(missing)
-    }
-
-    fn block(&self, physical: Option<Id<Block>>) -> Option<&Block> {
-        physical.and_then(|id| self.blocks.get(id))
-    }
-
-    fn block_mut(&mut self, physical: Option<Id<Block>>) -> Option<&mut Block> {
-        physical.and_then(|id| self.blocks.get_mut(id))
-    }
-
-    /// Whether a graph's block may stay where it is: the graph ran on it last, or
-    /// anyone in this stream may have it.
-    fn keeps(&self, physical: Option<Id<Block>>, user: User) -> bool {
-        self.block(physical).is_some_and(|block| {
-            block.held_by_others(user.graph) == 0
-                && (block.last == user.graph || block.is_idle_for(user))
+        for physical in left {
+            self.unmap(physical);
+        }
+        Ok(Bound {
+            mapped: missing,
+            remapped,
         })
     }
 
-    /// Up to `count` blocks that the user may take: those last used in its own
-    /// stream first (R35), then those whose use is over (R37).
-    fn free_for(&self, user: User, binding: u64, count: u64) -> Vec<Id<Block>> {
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let candidates = |own: bool| {
-            self.blocks
-                .iter()
-                .filter(move |(_, block)| {
-                    block.chosen_in != binding
-                        && (block.stream == user.stream) == own
-                        && block.held == 0
-                        && block.is_idle_for(user)
-                })
-                .map(|(id, _)| id)
-        };
-        candidates(true)
-            .chain(candidates(false))
-            .take(count)
-            .collect()
+    fn block(&self, physical: Option<BlockId>) -> Option<&Block> {
+        physical.and_then(|id| self.blocks.get(&id))
     }
 
-    fn choose(&mut self, physical: Option<Id<Block>>, binding: u64) {
-        if let Some(block) = self.block_mut(physical) {
-            block.chosen_in = binding;
-        }
+    fn block_mut(&mut self, physical: Option<BlockId>) -> Option<&mut Block> {
+        physical.and_then(|id| self.blocks.get_mut(&id))
     }
 
-    fn take_from_device(&mut self, user: User) -> Result<Id<Block>, cudaError_t> {
-        self.blocks
-            .insert(Block {
+    /// Up to `count` blocks that the user may take: those of its own stream first
+    /// (R35), then those whose use is over (R37), each the last used first.
+    fn free_for(
+        &self,
+        user: User,
+        binding: u64,
+        count: u64,
+        others_end: impl Fn(Id<Stream>) -> Nanos,
+    ) -> Vec<BlockId> {
+        let mut free: Vec<(bool, Reverse<u64>, BlockId)> = self
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.excluded_from != binding && block.held == 0)
+            .filter(|(_, block)| block.is_free_for(user, &others_end))
+            .map(|(id, block)| (block.stream != user.stream, Reverse(block.used_in), *id))
+            .collect();
+        free.sort_unstable();
+        free.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        free.into_iter().map(|(_, _, id)| id).collect()
+    }
+
+    fn take_from_device(&mut self, user: User) -> BlockId {
+        let id = BlockId(self.next_block);
+        self.next_block += 1;
+        self.blocks.insert(
+            id,
+            Block {
                 mapped: 0,
                 held: 0,
-                holder: user.graph,
-                last: user.graph,
+                holder: user.exec,
                 stream: user.stream,
+                ran_in: None,
                 busy_until: 0,
-                chosen_in: 0,
-            })
-            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+                used_in: 0,
+                excluded_from: 0,
+            },
+        );
+        id
     }
 
-    fn map(&mut self, physical: Option<Id<Block>>) {
+    fn map(&mut self, physical: Option<BlockId>) {
         if let Some(block) = self.block_mut(physical) {
             block.mapped += 1;
             if block.mapped == 1 {
@@ -240,10 +276,8 @@ impl Pool {
         }
     }
 
-    fn unmap(&mut self, physical: Option<Id<Block>>) {
-        if let Some(block) = self.block_mut(physical)
-            && block.mapped > 0
-        {
+    fn unmap(&mut self, physical: BlockId) {
+        if let Some(block) = self.blocks.get_mut(&physical) {
             block.mapped -= 1;
             if block.mapped == 0 {
                 self.used -= 1;
@@ -251,29 +285,34 @@ impl Pool {
         }
     }
 
-    /// Notes that the graph runs on its blocks until `end`.
-    pub fn run(&mut self, mapping: &[Mapped], user: User, end: Nanos) {
+    /// Notes that a launch or an upload uses its blocks; a launch until `end`.
+    pub fn occupy(&mut self, mapping: &[Mapped], user: User, end: Option<Nanos>) {
+        self.launches += 1;
+        let launch = self.launches;
         for mapped in mapping {
             if let Some(block) = self.block_mut(mapped.physical) {
-                block.last = user.graph;
                 block.stream = user.stream;
-                block.busy_until = block.busy_until.max(end);
+                block.used_in = launch;
+                if let Some(end) = end {
+                    block.busy_until = block.busy_until.max(end);
+                    block.ran_in = Some(user.stream);
+                }
             }
         }
     }
 
     /// Holds a block for an unfreed allocation.
-    pub fn hold(&mut self, physical: Option<Id<Block>>, holder: Id<GraphMemory>) {
-        if let Some(block) = self.block_mut(physical) {
+    pub fn hold(&mut self, mapped: &Mapped, holder: Id<Exec>) {
+        if let Some(block) = self.block_mut(mapped.physical) {
             block.held += 1;
             block.holder = holder;
         }
     }
 
     /// Ends one allocation's hold, in a stream's order when one is given.
-    pub fn release(&mut self, physical: Option<Id<Block>>, order: Option<(Id<Stream>, Nanos)>) {
-        if let Some(block) = self.block_mut(physical) {
-            block.held = block.held.saturating_sub(1);
+    pub fn release(&mut self, mapped: &Mapped, order: Option<(Id<Stream>, Nanos)>) {
+        if let Some(block) = self.block_mut(mapped.physical) {
+            block.held -= 1;
             if let Some((stream, time)) = order
                 && time >= block.busy_until
             {
@@ -284,32 +323,36 @@ impl Pool {
     }
 
     /// Gives back to the device what is in no active use: neither held by an
-    /// unfreed allocation nor by a graph that is queued or running (R42). Returns
-    /// how many blocks went.
-    pub fn trim(&mut self, now: Nanos) -> u64 {
-        let idle: Vec<Id<Block>> = self
-            .blocks
-            .iter()
-            .filter(|(_, block)| block.held == 0 && block.busy_until <= now)
-            .map(|(id, _)| id)
-            .collect();
-        for id in &idle {
-            if let Some(block) = self.blocks.remove(*id)
-                && block.mapped > 0
-            {
-                self.used -= 1;
-            }
-        }
-        idle.len() as u64
+    /// unfreed allocation nor by a graph that is queued or running (R42), nor
+    /// spared. Returns how many blocks went.
+    pub fn trim(&mut self, now: Nanos, spared: &BTreeSet<BlockId>) -> u64 {
+        let before = self.blocks.len();
+        let mut unused = 0;
+        self.blocks.retain(|id, block| {
+            let active = block.held != 0 || block.busy_until > now || spared.contains(id);
+            unused += u64::from(!active && block.mapped > 0);
+            active
+        });
+        self.used -= unused;
+        (before - self.blocks.len()) as u64
     }
 }
 
 impl Block {
-    fn held_by_others(&self, graph: Id<GraphMemory>) -> u32 {
-        if self.holder == graph { 0 } else { self.held }
+    /// Whether a graph's block may stay behind its addresses for a launch: an
+    /// unfreed allocation of the same exec is in it, nobody else has part of it, or
+    /// anyone in this stream may have it.
+    fn stays_for(&self, user: User, others_end: impl Fn(Id<Stream>) -> Nanos) -> bool {
+        match self.held {
+            0 => self.mapped == 1 || self.is_free_for(user, others_end),
+            _ => self.holder == user.exec,
+        }
     }
 
-    fn is_idle_for(&self, user: User) -> bool {
-        self.stream == user.stream || self.busy_until <= user.now
+    /// Whether work in the user's stream may have it: it was last used there, or
+    /// that use is over and its stream runs no graph but the user's own.
+    fn is_free_for(&self, user: User, others_end: impl Fn(Id<Stream>) -> Nanos) -> bool {
+        let others = self.ran_in.map_or(0, others_end);
+        self.stream == user.stream || self.busy_until.max(others) <= user.now
     }
 }

@@ -43,10 +43,11 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryProfile {
-    /// The device's memory, MiB.
-    pub total_mib: u64,
-    /// What is taken before the program asks for anything, MiB.
-    pub in_use_at_start_mib: u64,
+    /// The device's memory.
+    pub total_bytes: u64,
+    /// What is taken before the program asks for anything: the context, and
+    /// whatever else uses the device.
+    pub in_use_at_start_bytes: u64,
     /// The unit of physical memory behind graph allocations, MiB (M1).
     pub block_mib: u64,
     /// What graph addresses are multiples of, bytes (M16).
@@ -154,8 +155,8 @@ impl Profile {
         if self.max_threads_per_multiprocessor == 0 || self.max_blocks_per_multiprocessor == 0 {
             return refuse("threads and blocks per multiprocessor must be above 0");
         }
-        if memory.total_mib > 1 << 24 || memory.in_use_at_start_mib > memory.total_mib {
-            return refuse("total_mib must be at most 16 TiB and hold in_use_at_start_mib");
+        if memory.total_bytes > 1 << 44 || memory.in_use_at_start_bytes > memory.total_bytes {
+            return refuse("total_bytes must be at most 16 TiB and hold in_use_at_start_bytes");
         }
         let Some(block) = memory.block_mib.checked_mul(MIB).filter(|&b| b <= 1 << 34) else {
             return refuse("block_mib must be at most 16 GiB");
@@ -184,13 +185,13 @@ impl Profile {
     /// Bytes of a device's memory.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        self.memory.total_mib * MIB
+        self.memory.total_bytes
     }
 
     /// Bytes taken before the program asks for anything.
     #[must_use]
     pub fn start_bytes(&self) -> u64 {
-        self.memory.in_use_at_start_mib * MIB
+        self.memory.in_use_at_start_bytes
     }
 
     /// The steps of addresses and of physical memory.
@@ -285,8 +286,8 @@ mod tests {
             ("clock_rate_khz = 1_980_000", "clock_rate_khz = 0"),
             ("launch = 3.0 ", "launch = nan "),
             (
-                "in_use_at_start_mib = 640 ",
-                "in_use_at_start_mib = 900_000 ",
+                "in_use_at_start_bytes = 554_500_096",
+                "in_use_at_start_bytes = 900_000_000_000",
             ),
             ("0x302000000", "0x302000001"),
             ("devices = 1 ", "devises = 1 "),

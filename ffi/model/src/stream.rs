@@ -4,7 +4,8 @@
 //! is a time and an event is a time.
 
 use crate::clock::Nanos;
-use crate::slab::Tagged;
+use crate::exec::Exec;
+use crate::slab::{Id, Tagged};
 
 /// How a stream orders itself with the legacy default stream of its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,29 @@ pub struct Stream {
     pub kind: StreamKind,
     /// When everything in it so far is over; waits for events included.
     pub end: Nanos,
+    /// The last launch of a graph with memory nodes in it, and the last one of
+    /// another exec than that: who, and when it is over.
+    pub graphs: [Option<(Id<Exec>, Nanos)>; 2],
+}
+
+impl Stream {
+    /// Notes a launch of a graph with memory nodes.
+    pub fn note_graph(&mut self, exec: Id<Exec>, end: Nanos) {
+        if self.graphs[0].is_some_and(|(last, _)| last != exec) {
+            self.graphs[1] = self.graphs[0];
+        }
+        self.graphs[0] = Some((exec, end));
+    }
+
+    /// When the last graph with memory nodes of another exec is over.
+    #[must_use]
+    pub fn others_end(&self, exec: Id<Exec>) -> Nanos {
+        self.graphs
+            .iter()
+            .flatten()
+            .find(|(other, _)| *other != exec)
+            .map_or(0, |(_, end)| *end)
+    }
 }
 
 impl Tagged for Stream {

@@ -483,6 +483,7 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
             kernel,
             grid: extents(given.grid_dim),
             block: extents(given.block_dim),
+            shared_bytes: given.shared_mem_bytes,
             spin_clocks,
         };
         let handle = call
@@ -596,16 +597,20 @@ pub(super) unsafe fn cudaGraphExecDestroy(exec: cudaGraphExec_t) -> cudaError_t 
 pub(super) unsafe fn cudaGraphLaunch(exec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
     run(F::cudaGraphLaunch, |call| {
         let device = call.thread.device;
-        call.runtime()
-            .launch(exec.0 as u64, stream.0 as u64, device)
+        let runtime = call.runtime();
+        let end = runtime.launch(exec.0 as u64, stream.0 as u64, device)?;
+        call.wait_until(end);
+        Ok(())
     })
 }
 
 pub(super) unsafe fn cudaGraphUpload(exec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
     run(F::cudaGraphUpload, |call| {
         let device = call.thread.device;
-        call.runtime()
-            .upload(exec.0 as u64, stream.0 as u64, device)
+        let runtime = call.runtime();
+        let end = runtime.upload(exec.0 as u64, stream.0 as u64, device)?;
+        call.wait_until(end);
+        Ok(())
     })
 }
 

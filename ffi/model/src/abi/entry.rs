@@ -63,7 +63,8 @@ pub(super) fn run(
         None => body(&mut call),
     };
     let code = result.err().unwrap_or(cudaError_t::SUCCESS);
-    if code != cudaError_t::SUCCESS {
+    // "Not ready" is an answer and no error that is remembered.
+    if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {
         call.thread.last_error = code;
     }
     let thread = call.thread;

@@ -1,5 +1,7 @@
 //! The freed address ranges of one graph, each with the free node that gave
 //! it up, indexed for the two questions that adding a node asks.
+//!
+//! The free nodes are sorted into lines: see [`Lines`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
@@ -23,10 +25,83 @@ pub(super) struct FreeRanges {
     by_start: BTreeMap<u64, FreeRange>,
     by_size: BTreeSet<(u64, u64)>,
     owners: BTreeSet<usize>,
-    by_chain: HashMap<usize, OnChain>,
+    /// By chain of the [`Order`], then by line.
+    by_chain: HashMap<usize, BTreeMap<usize, OnChain>>,
+    lines: Lines,
 }
 
-/// The ranges whose owners lie on one chain of the [`Order`].
+/// Free nodes in lines. A free node goes to the end of a line when it is ordered
+/// after the line's last node: after the first such node that it depends on
+/// directly, else after the newest; otherwise it starts a line. Only ranges that
+/// one line gave up are joined.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    line_of: HashMap<usize, usize>,
+    /// The last nodes of the lines: by node, and where they lie in the order.
+    last: BTreeSet<usize>,
+    last_on_chain: HashMap<usize, BTreeMap<usize, usize>>,
+    count: usize,
+}
+
+impl Lines {
+    fn add(&mut self, order: &Order, node: usize, place: Place) {
+        let before = self.last_before(order, node);
+        if let Some(last) = before {
+            self.last.remove(&last);
+            if let Some(at) = order.place(last)
+                && let Some(on_chain) = self.last_on_chain.get_mut(&at.chain)
+            {
+                on_chain.remove(&at.position);
+            }
+        }
+        let line = before.and_then(|last| self.line_of.get(&last).copied());
+        let line = line.unwrap_or_else(|| {
+            self.count += 1;
+            self.count
+        });
+        self.last.insert(node);
+        let on_chain = self.last_on_chain.entry(place.chain).or_default();
+        on_chain.insert(place.position, node);
+        self.line_of.insert(node, line);
+    }
+
+    /// The last node of the line that `node` goes on with.
+    fn last_before(&self, order: &Order, node: usize) -> Option<usize> {
+        let listed = order.dependencies_as_listed(node);
+        let direct = listed.iter().find(|&before| self.last.contains(before));
+        if direct.is_some() {
+            return direct.copied();
+        }
+        let oldest = *self.last.first()?;
+        let newest = self.last.last().copied();
+        let mut found: Option<usize> = None;
+        let mut reach = Reach::new(order, oldest);
+        for &dependency in listed {
+            let walk = reach.extend(dependency, |chain, positions| {
+                let last = self
+                    .last_on_chain
+                    .get(&chain)
+                    .and_then(|on_chain| on_chain.range(positions).next_back());
+                found = found.max(last.map(|(_, &node)| node));
+                if found == newest {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            if walk.is_break() {
+                break;
+            }
+        }
+        found
+    }
+
+    fn line(&self, node: usize) -> usize {
+        self.line_of.get(&node).copied().unwrap_or(0)
+    }
+}
+
+/// The ranges of one line whose owners lie on one chain of the [`Order`].
 #[derive(Clone, Debug, Default)]
 struct OnChain {
     by_position: BTreeMap<usize, (u64, u64)>,
@@ -39,7 +114,9 @@ impl FreeRanges {
         self.by_start.insert(range.start, range);
         self.by_size.insert(key);
         self.owners.insert(range.owner);
-        let line = self.by_chain.entry(place.chain).or_default();
+        let line = self.lines.line(range.owner);
+        let chain = self.by_chain.entry(place.chain).or_default();
+        let line = chain.entry(line).or_default();
         line.by_position.insert(place.position, key);
         line.by_size.insert(key);
     }
@@ -52,21 +129,29 @@ impl FreeRanges {
         let Some(place) = order.place(range.owner) else {
             return;
         };
-        if let Some(line) = self.by_chain.get_mut(&place.chain) {
-            line.by_position.remove(&place.position);
-            line.by_size.remove(&key);
-            if line.by_size.is_empty() {
+        let line = self.lines.line(range.owner);
+        if let Some(chain) = self.by_chain.get_mut(&place.chain) {
+            if let Some(ranges) = chain.get_mut(&line) {
+                ranges.by_position.remove(&place.position);
+                ranges.by_size.remove(&key);
+                if ranges.by_size.is_empty() {
+                    chain.remove(&line);
+                }
+            }
+            if chain.is_empty() {
                 self.by_chain.remove(&place.chain);
             }
         }
     }
 
     /// Gives up the range `start..start + bytes` at the free node `owner`,
-    /// joined with the neighbours that `owner` is ordered after.
+    /// joined with the neighbours that its line of free nodes gave up.
     pub(super) fn give_up(&mut self, order: &Order, owner: usize, start: u64, bytes: u64) {
         let Some(place) = order.place(owner) else {
             return;
         };
+        self.lines.add(order, owner, place);
+        let line = self.lines.line(owner);
         let mut joined = FreeRange {
             start,
             bytes,
@@ -74,14 +159,14 @@ impl FreeRanges {
         };
         let below = self.by_start.range(..start).next_back().map(|(_, &r)| r);
         if let Some(below) = below.filter(|r| r.start + r.bytes == start)
-            && order.is_after(owner, below.owner)
+            && self.lines.line(below.owner) == line
         {
             self.remove(order, below);
             joined.start = below.start;
             joined.bytes += below.bytes;
         }
         let above = self.by_start.get(&(start + bytes)).copied();
-        if let Some(above) = above.filter(|r| order.is_after(owner, r.owner)) {
+        if let Some(above) = above.filter(|r| self.lines.line(r.owner) == line) {
             self.remove(order, above);
             joined.bytes += above.bytes;
         }
@@ -110,29 +195,32 @@ impl FreeRanges {
         if largest < bytes {
             return None;
         }
-        let mut best: Option<(u64, u64)> = None;
+        let mut best: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut reach = Reach::new(order, oldest);
         let mut seen = Seen::default();
-        for &dependency in order.dependencies_newest_first(node) {
+        for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
-                if let Some(line) = self.by_chain.get(&chain) {
-                    best = [best, line.best_fit(&positions, bytes)]
-                        .into_iter()
-                        .flatten()
-                        .min();
-                    seen.add(chain, line.reached_by(positions.end));
+                let mut reached = 0;
+                for (&line, ranges) in self.by_chain.get(&chain).into_iter().flatten() {
+                    if let Some(fit) = ranges.best_fit(&positions, bytes) {
+                        let best = best.entry(line).or_insert(fit);
+                        *best = fit.min(*best);
+                    }
+                    reached += ranges.reached_by(positions.end);
                 }
+                seen.add(chain, reached);
                 if seen.total == self.owners.len() {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
                 }
             });
-            if best.is_some() || walk.is_break() {
+            if walk.is_break() {
                 break;
             }
         }
-        best.and_then(|(_, start)| self.by_start.get(&start).copied())
+        let start = best.into_values().map(|(_, start)| start).max()?;
+        self.by_start.get(&start).copied()
     }
 }
 

@@ -11,7 +11,7 @@
 //! time in the number of pairs of chains that depend on each other, however
 //! many nodes they have.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
@@ -113,12 +113,16 @@ impl Order {
         if let Some(line) = self.chains.get_mut(chain) {
             line.nodes.push(node);
         }
-        let mut dependencies = dependencies.to_vec();
-        dependencies.sort_unstable_by(|a, b| b.cmp(a));
-        dependencies.dedup();
+        let mut listed: Vec<usize> = Vec::with_capacity(dependencies.len());
+        let mut named = BTreeSet::new();
+        for &node in dependencies {
+            if named.insert(node) {
+                listed.push(node);
+            }
+        }
         self.nodes.push(Node {
             place: Place { chain, position },
-            dependencies,
+            dependencies: listed,
         });
         Ok(node)
     }
@@ -132,9 +136,8 @@ impl Order {
         let source = self.place(from).ok_or(UnknownNode { node: from })?;
         let target = self.nodes.get_mut(to).ok_or(UnknownNode { node: to })?;
         let place = target.place;
-        let newer = target.dependencies.partition_point(|&node| node > from);
-        if target.dependencies.get(newer) != Some(&from) {
-            target.dependencies.insert(newer, from);
+        if !target.dependencies.contains(&from) {
+            target.dependencies.push(from);
         }
         self.has_backward |= from >= to;
         if let Some(chain) = self.chains.get_mut(place.chain) {
@@ -151,7 +154,7 @@ impl Order {
             return false;
         };
         let mut reach = Reach::new(self, earlier);
-        for &node in self.dependencies_newest_first(later) {
+        for &node in self.dependencies_as_listed(later) {
             let found = reach.extend(node, |chain, positions| {
                 if chain == target.chain && positions.contains(&target.position) {
                     ControlFlow::Break(())
@@ -166,8 +169,8 @@ impl Order {
         false
     }
 
-    /// The nodes that `node` depends on directly, the newest first.
-    pub fn dependencies_newest_first(&self, node: usize) -> &[usize] {
+    /// The nodes that `node` depends on directly, as they were listed.
+    pub fn dependencies_as_listed(&self, node: usize) -> &[usize] {
         self.nodes.get(node).map_or(&[], |node| &node.dependencies)
     }
 
@@ -409,18 +412,18 @@ mod tests {
     }
 
     #[test]
-    fn direct_dependencies_come_newest_first_and_once() {
+    fn direct_dependencies_come_as_listed_and_once() {
         let mut order = Order::new();
         for _ in 0..3 {
             order.add_node(&[]).expect("no dependency to miss");
         }
         assert_eq!(order.add_node(&[1, 0, 2, 1]), Ok(3));
-        assert_eq!(order.dependencies_newest_first(3), [2, 1, 0]);
+        assert_eq!(order.dependencies_as_listed(3), [1, 0, 2]);
         assert_eq!(order.add_node(&[3, 0]), Ok(4));
         for from in [2, 0, 3] {
             order.add_dependency(from, 4).expect("both nodes exist");
         }
-        assert_eq!(order.dependencies_newest_first(4), [3, 2, 0]);
+        assert_eq!(order.dependencies_as_listed(4), [3, 0, 2]);
     }
 
     #[test]

@@ -193,19 +193,35 @@ fn m16_a_joined_range_is_lost_to_nodes_ordered_after_the_older_free_only() {
 }
 
 #[test]
-fn m16_the_newest_dependency_with_a_range_that_fits_decides() {
+fn m16_of_two_lines_best_fits_the_one_at_the_higher_address_is_taken() {
+    for small_first in [true, false] {
+        let mut g = Graph::new();
+        let sizes = if small_first { [1, 4] } else { [4, 1] };
+        let (a, low) = g.alloc(&[], sizes[0] * MIB);
+        let (b, _) = g.alloc(&[a], 512);
+        let (c, high) = g.alloc(&[b], sizes[1] * MIB);
+        let older = g.free(&[c], low);
+        let newer = g.free(&[c], high);
+        for listed in [[older, newer], [newer, older]] {
+            assert_eq!(g.alloc(&listed, MIB / 4).1 / MIB, high / MIB);
+        }
+    }
+}
+
+#[test]
+fn m16_only_one_line_of_free_nodes_joins_its_ranges() {
     let mut g = Graph::new();
-    let (a, small) = g.alloc(&[], MIB);
-    let (b, _) = g.alloc(&[a], 512);
-    let (c, large) = g.alloc(&[b], 4 * MIB);
-    let older = g.free(&[c], small);
-    let newer = g.free(&[c], large);
-    // Both would fit; the smaller lies under the older dependency.
-    let (d, taken) = g.alloc(&[older, newer], MIB);
-    assert_eq!(taken, large);
-    // With that range used up, the one under the older dependency is next.
-    let filled = g.alloc(&[d], 3 * MIB).0;
-    assert_eq!(g.alloc(&[older, filled], MIB).1, small);
+    let (a, low) = g.alloc(&[], MIB);
+    let (b, middle) = g.alloc(&[a], MIB);
+    let (c, high) = g.alloc(&[b], MIB);
+    let first = g.free(&[c], low);
+    // A second line, as the end of the first one is not before it. The third free
+    // node comes after both ends and goes on with the one that is listed first.
+    let second = g.free(&[c], high);
+    let third = g.free(&[second, first], middle);
+    assert_eq!(g.alloc(&[third], 3 * MIB).1, 3 * MIB);
+    assert_eq!(g.alloc(&[third], 2 * MIB).1, middle);
+    assert_eq!(g.alloc(&[third], MIB).1, low);
 }
 
 #[test]

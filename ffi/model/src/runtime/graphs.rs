@@ -37,10 +37,18 @@ pub struct KernelRequest {
     pub grid: [u32; 3],
     /// Threads of a block in each dimension.
     pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
     /// The value of the kernel's spin parameter, if it has one.
     pub spin_clocks: i64,
 }
 
+/// `cudaMemAllocationTypeManaged` (13.0 and later): accepted like pinned memory.
+const MANAGED_ALLOCATION: cudaMemAllocationType = cudaMemAllocationType(2);
+/// `cudaMemLocationTypeHost`.
+const HOST_LOCATION: cudaMemLocationType = cudaMemLocationType(2);
+/// Dynamic shared memory that a block gets without a kernel attribute, in bytes.
+const MAX_SHARED: u32 = 48 << 10;
 /// Threads of a block, and its extents.
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MAX_THREADS: u64 = 1024;
@@ -74,15 +82,6 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_VALUE)?;
         for node in &graph.nodes {
             self.nodes.remove(node.handle);
-        }
-        for AllocationRef { memory, index } in graph.frees_elsewhere() {
-            if let Some(allocation) = self
-                .memories
-                .get_mut(memory)
-                .and_then(|memory| memory.allocations.get_mut(index as usize))
-            {
-                allocation.freed_elsewhere = allocation.freed_elsewhere.saturating_sub(1);
-            }
         }
         if let Some(id) = graph.memory {
             if let Some(memory) = self.memories.get_mut(id) {
@@ -235,8 +234,10 @@ impl Runtime {
                 .all(|(&extent, most)| (1..=most).contains(&extent))
         };
         let threads: u64 = request.block.iter().map(|&n| u64::from(n)).product();
-        if !fits(request.grid, MAX_GRID) || !fits(request.block, MAX_BLOCK) || threads > MAX_THREADS
-        {
+        let block_fits = fits(request.block, MAX_BLOCK)
+            && threads <= MAX_THREADS
+            && request.shared_bytes <= MAX_SHARED;
+        if !fits(request.grid, MAX_GRID) || !block_fits {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let blocks = request
@@ -293,17 +294,24 @@ impl Runtime {
         if !self.profile.memory_pools_supported {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
+        if matches!(request.location.type_, HOST_LOCATION) {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
         let device = on_device(&request.location).ok_or(cudaError_t::INVALID_VALUE)?;
+        let known_type = matches!(
+            request.alloc_type,
+            cudaMemAllocationType::PINNED | MANAGED_ALLOCATION
+        );
         let access_is_valid = request.access.len() <= self.devices.len()
             && request.access.iter().all(|access| {
                 access.flags == cudaMemAccessFlags::PROT_READ_WRITE
-                    && on_device(&access.location).is_some()
+                    && access.location.type_ == cudaMemLocationType::DEVICE
             });
-        if request.alloc_type != cudaMemAllocationType::PINNED
-            || !access_is_valid
-            || request.bytes == 0
-        {
+        if !known_type || !access_is_valid || request.bytes == 0 {
             return Err(cudaError_t::INVALID_VALUE);
+        }
+        for access in &request.access {
+            self.device(access.location.id)?;
         }
         if request.handle_types != cudaMemAllocationHandleType::NONE {
             return Err(cudaError_t::NOT_SUPPORTED);
@@ -352,6 +360,7 @@ impl Runtime {
                     device,
                     space: AddressSpace::new(0, granularity),
                     mapping: Vec::new(),
+                    segments_mapped: 0,
                 });
                 memory.devices.len() - 1
             }
@@ -362,8 +371,8 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_VALUE)?;
         let address = on_device
             .space
-            .add_alloc_on(&graph.order, number, bytes, |end, bytes| {
-                self.devices.get_mut(device)?.ground.take(end, bytes)
+            .add_alloc_on(&graph.order, number, bytes, |bytes| {
+                self.devices.get_mut(device)?.ground.take(bytes)
             })
             .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         let index =
@@ -373,7 +382,7 @@ impl Runtime {
             address,
             bytes,
             freed_here: false,
-            freed_elsewhere: 0,
+            freed_elsewhere: false,
             live: false,
         });
         self.unfreed.insert(
@@ -390,8 +399,10 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for an address that no alloc node returned or that is freed in its own
-    /// graph already (R30), and where both kinds of free node would meet (R15).
+    /// 1 for an address that no alloc node returned (R30), for an allocation that
+    /// this graph frees already, and in the owner for one that another graph frees
+    /// or freed (R13, R15): the H200 refuses that even after the other graph was
+    /// destroyed. Two other graphs may each have a free node.
     pub fn add_free_node(
         &mut self,
         graph: u64,
@@ -411,7 +422,12 @@ impl Runtime {
             .and_then(|memory| memory.allocations.get(which.index as usize))
             .ok_or(cudaError_t::INVALID_VALUE)?
             .freed_elsewhere;
-        if own && freed_elsewhere > 0 {
+        let freed_here = !own
+            && self
+                .graph(id)?
+                .frees_elsewhere()
+                .any(|freed| freed == which);
+        if own && freed_elsewhere || freed_here {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let (number, handle) = self.begin_node(id, &dependencies)?;
@@ -457,7 +473,7 @@ impl Runtime {
             allocation.freed_here = true;
             self.unfreed.remove(&address);
         } else {
-            allocation.freed_elsewhere += 1;
+            allocation.freed_elsewhere = true;
         }
         graph.has_memory_nodes = true;
         Ok(())

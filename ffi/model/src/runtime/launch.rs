@@ -3,6 +3,7 @@
 use cudart_ffi::{cudaError_t, instantiate_flags};
 
 use super::{Outcome, Runtime};
+use crate::clock::Nanos;
 use crate::exec::{AllocationRef, Exec};
 use crate::graph_memory::GraphMemory;
 use crate::pool::User;
@@ -18,9 +19,9 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph and for flags that exclude each other (R21), 801
-    /// for a second live exec of a graph with memory nodes (R25) and for a device
-    /// graph with memory nodes.
+    /// 1 for what is no graph, for flags that exclude each other (R21) and for a
+    /// device graph with memory nodes; 801 for a second live exec of a graph with
+    /// memory nodes (R25).
     pub fn instantiate(&mut self, handle: u64, flags: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
         let known = instantiate_flags::AUTO_FREE_ON_LAUNCH
@@ -28,13 +29,13 @@ impl Runtime {
             | USE_NODE_PRIORITY;
         let auto_free = flags & instantiate_flags::AUTO_FREE_ON_LAUNCH != 0;
         let on_device = flags & instantiate_flags::DEVICE_LAUNCH != 0;
-        if flags & !known != 0 || auto_free && on_device {
+        let graph = self.graph(id)?;
+        if flags & !known != 0 || on_device && (auto_free || graph.has_memory_nodes) {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        let graph = self.graph(id)?;
         let memory = graph.memory.and_then(|id| self.memories.get(id));
         let second = memory.is_some_and(|memory| memory.exec.is_some());
-        if graph.has_memory_nodes && (second || on_device) {
+        if graph.has_memory_nodes && second {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         let allocations = memory.map_or(&[][..], |memory| &memory.allocations);
@@ -48,10 +49,13 @@ impl Runtime {
             auto_free,
             unfreed,
             frees: graph.frees_elsewhere().collect(),
-            duration: graph
-                .duration()
-                .saturating_add(nanos(self.profile.costs_us.graph_on_device)),
+            duration: match graph.duration() {
+                // With alloc and free nodes only, nothing runs on the device.
+                0 => 0,
+                work => work.saturating_add(nanos(self.profile.costs_us.graph_on_device)),
+            },
             end: 0,
+            spared_until: 0,
         };
         let memory = graph.memory;
         let exec = self
@@ -87,41 +91,53 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cudaGraphUpload`: maps now what a launch in this stream needs (R32, R33).
+    /// `cudaGraphUpload`: maps now what a launch in this stream needs (R32, R33),
+    /// in the stream's order and after the exec's own earlier launch. Returns when
+    /// the call returns, as [`launch`](Self::launch).
     ///
     /// # Errors
     ///
     /// 1 for what is no exec, 400 for what is no stream, 2 when the device has
     /// not enough.
-    pub fn upload(&mut self, exec: u64, stream: u64, current: i32) -> Outcome {
+    pub fn upload(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
         let id: Id<Exec> = Id::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
-        let memory = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?.memory;
+        let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
+        let (memory, previous) = (exec.memory, exec.end);
         let stream = self.stream(stream, current)?;
+        let mut remapped = false;
         if let Some(memory) = memory {
-            self.bind(memory, stream)?;
+            remapped = self.bind(id, memory, stream)?;
         }
-        Ok(())
+        self.spare_others(id, stream, previous);
+        self.enqueue(stream, 0, previous);
+        if let Some(memory) = memory {
+            self.occupy(id, memory, stream, None);
+        }
+        Ok(if remapped { previous } else { 0 })
     }
 
-    /// `cudaGraphLaunch`.
+    /// `cudaGraphLaunch`. Returns when the call returns: a graph's addresses can be
+    /// mapped to other memory only once its own earlier launch is over, and the
+    /// host waits for that (R39).
     ///
     /// # Errors
     ///
     /// 1 for what is no exec, and with an unfreed allocation of an earlier launch
     /// (R18) unless AutoFree ends it (R19); 400 for what is no stream; 2 when the
     /// device has not enough memory (M13). The stream stays as it was then.
-    pub fn launch(&mut self, exec: u64, stream: u64, current: i32) -> Outcome {
+    pub fn launch(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
         let id: Id<Exec> = Id::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
         let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let stream = self.stream(stream, current)?;
         let (memory, duration, previous, auto_free) =
             (exec.memory, exec.duration, exec.end, exec.auto_free);
-        // Policy: a free node of another graph whose allocation is not live makes
-        // the launch fail, like cudaFree of it (M8).
+        // A free node of another graph whose allocation is not live makes the
+        // launch fail, like cudaFree of it (M8).
         if !exec.frees.iter().all(|&freed| self.is_live(freed)) {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let frees = exec.frees.clone();
+        let mut remapped = false;
         if let Some(memory) = memory {
             let unfreed = self.live_of(id, memory);
             if !unfreed.is_empty() && !auto_free {
@@ -133,19 +149,27 @@ impl Runtime {
                     self.end_allocation(AllocationRef { memory, index }, Some((stream, time)));
                 }
             }
-            self.bind(memory, stream)?;
+            remapped = self.bind(id, memory, stream)?;
         }
+        self.spare_others(id, stream, previous);
         let end = self.enqueue(stream, duration, previous);
         if let Some(exec) = self.execs.get_mut(id) {
             exec.end = end;
         }
         if let Some(memory) = memory {
-            self.run(id, memory, stream, end);
+            if let Some(stream) = self.streams.get_mut(stream) {
+                stream.note_graph(id, end);
+            }
+            if let Some(memory) = self.memories.get_mut(memory) {
+                memory.stream = Some(stream);
+            }
+            self.occupy(id, memory, stream, Some(end));
+            self.leave_unfreed(id, memory);
         }
         for freed in frees {
             self.end_allocation(freed, Some((stream, end)));
         }
-        Ok(())
+        Ok(if remapped { previous } else { 0 })
     }
 
     /// The exec's allocations that are live.
@@ -165,52 +189,82 @@ impl Runtime {
             .collect()
     }
 
-    /// Puts physical memory behind all addresses that the exec needs.
-    fn bind(&mut self, memory: Id<GraphMemory>, stream: Id<Stream>) -> Outcome {
-        let block_bytes = self.profile.block_bytes();
-        let user = User {
-            graph: memory,
-            stream,
-            now: self.now(),
-        };
-        let Some(graph) = self.memories.get_mut(memory) else {
-            return Ok(());
-        };
-        let mut mapped = 0;
-        for on_device in &mut graph.devices {
-            let Some(device) = self.devices.get_mut(on_device.device) else {
-                continue;
-            };
-            let room = device.free_bytes(&self.profile) / block_bytes;
-            mapped += device.pool.bind(&mut on_device.mapping, user, room)?;
-        }
-        self.charge_each(self.profile.costs_us.map_block, mapped);
-        Ok(())
-    }
-
-    /// Notes what a launch uses until it ends, and what it leaves allocated.
-    fn run(
+    /// Puts physical memory behind all addresses that the exec needs. Whether some
+    /// of them had other memory until then.
+    fn bind(
         &mut self,
         exec: Id<Exec>,
         memory: Id<GraphMemory>,
         stream: Id<Stream>,
-        end: crate::clock::Nanos,
-    ) {
+    ) -> Outcome<bool> {
         let block_bytes = self.profile.block_bytes();
-        let user = User {
-            graph: memory,
-            stream,
-            now: self.now(),
+        let now = self.now();
+        let user = User { exec, stream, now };
+        let Some(graph) = self.memories.get_mut(memory) else {
+            return Ok(false);
         };
-        let (Some(exec), Some(graph)) = (self.execs.get(exec), self.memories.get_mut(memory))
-        else {
+        let mut mapped = 0;
+        let mut remapped = false;
+        for on_device in &mut graph.devices {
+            if let Some(device) = self.devices.get_mut(on_device.device) {
+                let room = device.free_bytes(&self.profile) / block_bytes;
+                let streams = &self.streams;
+                let others_end = |id| streams.get(id).map_or(0, |s| s.others_end(exec));
+                let mapping = &mut on_device.mapping;
+                let bound = device.pool.bind(mapping, user, room, others_end)?;
+                mapped += bound.mapped;
+                remapped |= bound.remapped;
+            }
+        }
+        self.charge_each(self.profile.costs_us.map_block, mapped);
+        Ok(remapped)
+    }
+
+    /// A stream that has to wait for the exec's earlier launch in another one: until
+    /// that is over a trim spares all execs of the stream (so the recordings; why
+    /// is not known).
+    fn spare_others(&mut self, exec: Id<Exec>, stream: Id<Stream>, previous: Nanos) {
+        let own = self.execs.get(exec).and_then(|exec| exec.memory);
+        let elsewhere = own
+            .and_then(|memory| self.memories.get(memory))
+            .is_some_and(|memory| memory.stream.is_some_and(|last| last != stream));
+        if !elsewhere || previous <= self.now() {
+            return;
+        }
+        for (id, other) in self.execs.iter_mut() {
+            let memory = other.memory.and_then(|memory| self.memories.get(memory));
+            if id != exec && memory.is_some_and(|memory| memory.stream == Some(stream)) {
+                other.spared_until = other.spared_until.max(previous);
+            }
+        }
+    }
+
+    /// Notes that a launch or an upload uses its blocks until it ends.
+    fn occupy(
+        &mut self,
+        exec: Id<Exec>,
+        memory: Id<GraphMemory>,
+        stream: Id<Stream>,
+        end: Option<Nanos>,
+    ) {
+        let now = self.now();
+        let user = User { exec, stream, now };
+        let Some(graph) = self.memories.get(memory) else {
             return;
         };
         for on_device in &graph.devices {
             if let Some(device) = self.devices.get_mut(on_device.device) {
-                device.pool.run(&on_device.mapping, user, end);
+                device.pool.occupy(&on_device.mapping, user, end);
             }
         }
+    }
+
+    /// Makes what a launch leaves allocated live, and holds its blocks.
+    fn leave_unfreed(&mut self, id: Id<Exec>, memory: Id<GraphMemory>) {
+        let block_bytes = self.profile.block_bytes();
+        let (Some(exec), Some(graph)) = (self.execs.get(id), self.memories.get_mut(memory)) else {
+            return;
+        };
         for &index in &exec.unfreed {
             let Some(allocation) = graph.allocations.get_mut(index as usize) else {
                 continue;
@@ -223,8 +277,8 @@ impl Runtime {
                 graph.devices.iter().find(|m| m.device == on),
                 self.devices.get_mut(on),
             ) {
-                for mapped in on_device.mapped_in(blocks, block_bytes) {
-                    device.pool.hold(mapped.physical, memory);
+                for mapped in on_device.mapped_in(blocks) {
+                    device.pool.hold(mapped, id);
                 }
             }
         }

@@ -13,17 +13,30 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 2 when the device has not enough.
+    /// 2 when the device has not enough, even after the pool was trimmed.
     pub fn malloc(&mut self, bytes: u64, current: i32) -> Outcome<u64> {
         if bytes == 0 {
             return Ok(0);
         }
         self.settle_frees();
-        let (index, device) = self.device(current)?;
-        let room = device.free_bytes(&self.profile);
-        self.devices
+        let now = self.now();
+        let (index, _) = self.device(current)?;
+        let spared = self.spared(index);
+        let device = self
+            .devices
             .get_mut(index)
-            .and_then(|device| device.heap.allocate(bytes, room))
+            .ok_or(cudaError_t::INVALID_DEVICE)?;
+        let room = device.free_bytes(&self.profile);
+        if let Some(address) = device.heap.allocate(bytes, room) {
+            return Ok(address);
+        }
+        // What the pool can spare goes back to the device first, however little
+        // that helps.
+        device.pool.trim(now, &spared);
+        let room = device.free_bytes(&self.profile);
+        device
+            .heap
+            .allocate(bytes, room)
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
@@ -44,8 +57,8 @@ impl Runtime {
             return Ok(now);
         }
         for device in &mut self.devices {
-            if device.heap.starts_at(address) {
-                device.heap.free(address);
+            // One that cudaFreeAsync is still to free goes at once.
+            if device.heap.free(address) {
                 return Ok(device.end);
             }
         }
@@ -59,6 +72,9 @@ impl Runtime {
     /// 400 for what is no stream, 1 for what is no live allocation.
     pub fn free_async(&mut self, address: u64, stream: u64, current: i32) -> Outcome {
         let stream = self.stream(stream, current)?;
+        if address == 0 {
+            return Ok(());
+        }
         if let Some(allocation) = self.live_at(address) {
             let time = self.enqueue(stream, 0, 0);
             self.end_allocation(allocation, Some((stream, time)));
@@ -161,14 +177,17 @@ impl Runtime {
         }
         allocation.live = false;
         memory.live -= 1;
+        if let Some((stream, _)) = order {
+            memory.stream = Some(stream);
+        }
         let block_bytes = self.profile.block_bytes();
         let blocks = allocation.blocks(block_bytes);
         let device = allocation.device;
         if let Some(on_device) = memory.devices.iter().find(|m| m.device == device)
             && let Some(device) = self.devices.get_mut(device)
         {
-            for mapped in on_device.mapped_in(blocks, block_bytes) {
-                device.pool.release(mapped.physical, order);
+            for mapped in on_device.mapped_in(blocks) {
+                device.pool.release(mapped, order);
             }
         }
         self.drop_if_over(which.memory);

@@ -110,6 +110,7 @@ impl Runtime {
                 device,
                 kind: StreamKind::Default,
                 end: 0,
+                graphs: [None; 2],
             };
             let Some(default_stream) = streams.insert(stream) else {
                 break;
@@ -122,6 +123,7 @@ impl Runtime {
                     profile.memory.first_graph_address
                         + (device as u64 * (part >> 6)).next_multiple_of(block_bytes),
                     block_bytes,
+                    profile.total_bytes().saturating_mul(2),
                 ),
                 end: 0,
                 blocking_end: 0,

@@ -11,6 +11,10 @@ use crate::stream::{Event, Stream, StreamKind};
 const LEGACY: u64 = 1;
 /// `cudaStreamPerThread`; the model has one default stream for all threads.
 const PER_THREAD: u64 = 2;
+/// `cudaEventWaitExternal`.
+const WAIT_EXTERNAL: u32 = 1;
+/// `cudaEventInterprocess`; only together with the flag that leaves out times.
+const EVENT_INTERPROCESS: u32 = 4;
 /// `cudaEventBlockingSync`.
 const EVENT_BLOCKING_SYNC: u32 = 1;
 
@@ -46,6 +50,7 @@ impl Runtime {
                 device,
                 kind,
                 end: 0,
+                graphs: [None; 2],
             })
             .map(Id::to_handle)
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
@@ -84,7 +89,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream or no event, 1 for an unknown flag.
+    /// 400 for what is no stream or no event, 1 for an unknown flag, 401 for the
+    /// flag of external events.
     pub fn stream_wait_event(
         &mut self,
         stream: u64,
@@ -94,8 +100,11 @@ impl Runtime {
     ) -> Outcome {
         let id = self.stream(stream, current)?;
         let reached = self.event(event)?.reached.unwrap_or(0);
-        if flags > 1 {
-            return Err(cudaError_t::INVALID_VALUE);
+        match flags {
+            0 => {}
+            // The event was not recorded in a capture, so it is no external one.
+            WAIT_EXTERNAL => return Err(cudaError_t::ILLEGAL_STATE),
+            _ => return Err(cudaError_t::INVALID_VALUE),
         }
         if reached > self.now() {
             self.advance(id, reached);
@@ -107,14 +116,16 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for an unknown flag; events between processes are not modelled.
+    /// 1 for an unknown flag, and for an event between processes with times.
     pub fn event_create(&mut self, flags: u32) -> Outcome<u64> {
-        if flags & !(event_flags::DISABLE_TIMING | EVENT_BLOCKING_SYNC) != 0 {
+        let known = event_flags::DISABLE_TIMING | EVENT_BLOCKING_SYNC | EVENT_INTERPROCESS;
+        let timed = flags & event_flags::DISABLE_TIMING == 0;
+        if flags & !known != 0 || timed && flags & EVENT_INTERPROCESS != 0 {
             return Err(cudaError_t::INVALID_VALUE);
         }
         self.events
             .insert(Event {
-                timed: flags & event_flags::DISABLE_TIMING == 0,
+                timed,
                 reached: None,
             })
             .map(Id::to_handle)

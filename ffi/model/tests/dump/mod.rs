@@ -55,10 +55,12 @@ pub fn read_dump(text: &str) -> Result<Dump, String> {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if let Some((from, rest)) = line.split_once(" -> ") {
-            let (to, _) = rest
+            let (to, place) = rest
                 .split_once(" [headlabel=")
                 .ok_or_else(|| format!("edge: {line}"))?;
-            edges.push((node_number(from)?, node_number(to)?));
+            let place = place.strip_suffix("];").and_then(|p| p.parse().ok());
+            let place: usize = place.ok_or_else(|| format!("edge: {line}"))?;
+            edges.push((place, node_number(from)?, node_number(to)?));
         } else if let Some((name, attributes)) = line.split_once("[style=") {
             if name.starts_with("label=") {
                 continue;
@@ -83,7 +85,9 @@ pub fn read_dump(text: &str) -> Result<Dump, String> {
     if !nodes.keys().copied().eq(0..nodes.len()) {
         return Err("the nodes are not numbered from 0 without gaps".to_owned());
     }
-    for (from, to) in edges {
+    // The label is the dependency's place in the list that was given.
+    edges.sort_unstable();
+    for (_, from, to) in edges {
         if from >= to {
             return Err(format!("node {to} depends on the newer node {from}"));
         }

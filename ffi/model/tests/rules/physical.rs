@@ -217,14 +217,29 @@ fn m13_out_of_memory_shows_at_launch_and_is_over_once_memory_is_free() {
     for exec in &execs[..8] {
         assert_eq!(p.launch(*exec, stream), OK);
     }
-    let before = p.attributes();
+    let [used, used_high, reserved, _] = p.attributes();
+    assert_eq!(
+        (used, used_high, reserved),
+        (128 * GIB, 128 * GIB, 128 * GIB)
+    );
+    let (free, _) = p.mem_info();
     assert_eq!(p.launch(execs[8], stream), MEMORY_ALLOCATION);
-    assert_eq!(p.attributes(), before);
+    // The recordings: what was left is reserved now, and lost for good.
+    let lost = free / (32 * MIB) * 32 * MIB;
+    let after = [used, used_high, reserved + lost, reserved + lost];
+    assert_eq!(p.attributes(), after);
+    assert_eq!(p.free(graphs[1].1), OK);
     let small = p.instantiate(p.usual_graph(UNIT, 1).0);
     assert_eq!(p.launch(small, stream), OK);
     p.sync();
     assert_eq!(p.free(graphs[0].1), OK);
     assert_eq!(p.launch(execs[8], stream), OK);
+    for (_, address) in &graphs[2..] {
+        assert_eq!(p.free(*address), OK);
+    }
+    p.sync();
+    p.trim();
+    assert_eq!((p.used(), p.reserved()), (0, lost));
 }
 
 #[test]
@@ -238,4 +253,52 @@ fn reserved_memory_is_not_free_memory() {
     p.sync();
     p.trim();
     assert_eq!(p.mem_info().0, before);
+}
+
+#[test]
+fn r36_a_wait_of_the_host_comes_with_a_remap_while_the_graph_runs_itself() {
+    let p = Program::new();
+    let (first, second) = (p.stream(), p.stream());
+    let moving = p.instantiate(p.usual_graph(UNIT, 10_000).0);
+    let sharing = p.instantiate(p.usual_graph(UNIT, 1).0);
+    // Alone on its memory, it takes it along to another stream.
+    assert_eq!(p.launch(moving, first), OK);
+    let before = p.model.now();
+    assert_eq!(p.launch(moving, second), OK);
+    assert!(p.model.now() - before < 1_000_000);
+    assert_eq!(p.used(), UNIT);
+    p.sync();
+    // Shared with another graph, it gets other memory, after its own run is over.
+    assert_eq!(p.launch(sharing, first), OK);
+    p.sync();
+    assert_eq!(p.launch(moving, first), OK);
+    let before = p.model.now();
+    assert_eq!(p.launch(moving, second), OK);
+    assert!(p.model.now() - before >= 10_000_000);
+    assert_eq!(p.used(), 2 * UNIT);
+}
+
+#[test]
+fn m13_cuda_malloc_that_lacks_memory_trims_the_pool_first() {
+    let p = Program::new();
+    let exec = p.instantiate(p.usual_graph(100 * GIB, 1).0);
+    assert_eq!(p.launch(exec, p.stream()), OK);
+    p.sync();
+    let mut address = std::ptr::null_mut();
+    // SAFETY: a variable of this function.
+    let code = unsafe { p.f().cudaMalloc(&mut address, 60 << 30) };
+    assert_eq!((code.0, p.used(), p.reserved()), (OK, 0, 0));
+}
+
+#[test]
+fn r28_addresses_end_at_twice_the_devices_memory() {
+    let p = Program::new();
+    let graph = p.graph();
+    let mut params = Program::alloc_params(100 * GIB);
+    assert!(p.try_alloc(graph, &[], &mut params).is_ok());
+    assert!(p.try_alloc(graph, &[], &mut params).is_ok());
+    let third = p.try_alloc(graph, &[], &mut params);
+    assert_eq!(third, Err(MEMORY_ALLOCATION));
+    params.bytesize = 64 << 20;
+    assert!(p.try_alloc(graph, &[], &mut params).is_ok());
 }

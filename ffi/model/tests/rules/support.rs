@@ -37,7 +37,7 @@ fn r51_access_is_for_devices_that_are_there_and_for_reading_and_writing() {
     };
     let both = cudaMemAccessFlags::PROT_READ_WRITE;
     let node = request(1, both).unwrap();
-    assert_eq!(request(2, both), Err(INVALID_VALUE));
+    assert_eq!(request(2, both), Err(INVALID_DEVICE));
     assert_eq!(
         request(1, cudaMemAccessFlags::PROT_NONE),
         Err(INVALID_VALUE)
