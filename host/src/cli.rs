@@ -64,6 +64,11 @@ pub enum Command {
     Compare(CompareArgs),
     /// Say what graphs will hold before they run, from dumps or a scenario.
     Plan(PlanArgs),
+    /// Print completions for a shell.
+    Completions(CompletionsArgs),
+    /// Print a manual page.
+    #[command(hide = true)]
+    Manual(ManualArgs),
 }
 
 /// Options of a run of experiments.
@@ -201,6 +206,22 @@ pub struct CompareArgs {
     /// Write only the steps that differ, and the verdict.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Options of `completions`.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// Options of `manual`.
+#[derive(Debug, Clone, Args)]
+pub struct ManualArgs {
+    /// The subcommand; else the program's own page.
+    #[arg(value_name = "NAME")]
+    pub subcommand: Option<String>,
 }
 
 /// The devices to run on.

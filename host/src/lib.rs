@@ -16,6 +16,7 @@ pub mod cuda;
 pub mod exit;
 pub mod experiments;
 pub mod explain;
+pub mod generated;
 pub mod host_memory;
 pub mod kernel_source;
 pub mod plan;

@@ -18,7 +18,7 @@ use crate::results::{
     Backend, BackendKind, DeviceResult, ExperimentResult, KernelInfo, RunResult, SCHEMA_VERSION,
     Settings, Stopped, Tool, Verdict,
 };
-use crate::{compare, explain, plan, report, results_file};
+use crate::{compare, explain, generated, plan, report, results_file};
 use interrupt::Interrupt;
 
 /// Does what the arguments ask for.
@@ -40,6 +40,8 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         }
         Some(Command::Compare(args)) => compare::compare(args),
         Some(Command::Plan(args)) => plan::run(args),
+        Some(Command::Completions(args)) => generated::completions(args),
+        Some(Command::Manual(args)) => generated::manual(args),
     }
 }
 

@@ -2,7 +2,10 @@
 //! [`Task`] and one module with `Args` and `run`.
 
 mod abi;
+mod compare;
+mod dist;
 mod doctor;
+mod host;
 mod kernel;
 mod ptxas;
 mod run;
@@ -30,6 +33,10 @@ struct Cli {
 enum Task {
     /// Hold the CUDA table to the real headers and libraries of many runtimes.
     Abi(abi::Args),
+    /// Run NVIDIA's compiled sample and this program on the GPU, and compare them.
+    Compare(compare::Args),
+    /// Write one archive with the program, its completions, manual and licences.
+    Dist(dist::Args),
     /// Say what this machine can do, what it lacks and how to mend it.
     Doctor(doctor::Args),
     /// Get the kernel's PTX from the best compiler that is here.
@@ -44,6 +51,8 @@ fn main() -> ExitCode {
     let root = repository_root();
     let outcome = match Cli::parse().task {
         Task::Abi(args) => abi::run(&args, &root),
+        Task::Compare(args) => compare::run(&args, &root),
+        Task::Dist(args) => dist::run(&args, &root),
         Task::Doctor(args) => doctor::run(&args, &root),
         Task::Kernel(args) => kernel::run(&args, &root),
         Task::Ptxas(args) => ptxas::run(&args, &root),

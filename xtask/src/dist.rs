@@ -1,0 +1,156 @@
+//! `cargo xtask dist`: one archive with the program, its completions, its manual,
+//! the schema of its results and the licences.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+
+use crate::host;
+use crate::trouble::Trouble;
+
+/// Options of `cargo xtask dist`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// The archive; else one in target/dist, named by version and machine.
+    #[arg(long, value_name = "FILE.tar.gz")]
+    pub output: Option<PathBuf>,
+    /// Another graph-memory-footprint than one built now.
+    #[arg(long, value_name = "PATH")]
+    pub program: Option<PathBuf>,
+}
+
+/// Shells, as the program names them, with the file that each looks for.
+const COMPLETIONS: [(&str, &str); 4] = [
+    ("bash", "graph-memory-footprint.bash"),
+    ("zsh", "_graph-memory-footprint"),
+    ("fish", "graph-memory-footprint.fish"),
+    ("powershell", "_graph-memory-footprint.ps1"),
+];
+
+/// Files of the repository that belong in it; those that end in `?` may be missing.
+const FILES: [&str; 5] = [
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md?",
+    "CHANGELOG.md?",
+    "host/schema/result-v2.schema.json",
+];
+
+/// Writes the archive.
+///
+/// # Errors
+///
+/// When the program cannot be built or run, or a file cannot be written.
+pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
+    let program = host::program(args.program.as_deref(), root)?;
+    let version = said(&program, &["--version"])?;
+    let version = version
+        .split_whitespace()
+        .last()
+        .unwrap_or("unknown")
+        .to_owned();
+    let name = format!(
+        "{}-{version}-{}-{}",
+        host::PACKAGE,
+        env::consts::ARCH,
+        env::consts::OS
+    );
+    let stage = host::target_folder(root).join("dist").join(&name);
+    if stage.exists() {
+        fs::remove_dir_all(&stage).with_context(|| format!("cannot empty {}", stage.display()))?;
+    }
+    let put = |file: &str, content: &[u8]| -> anyhow::Result<()> {
+        let path = stage.join(file);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))
+    };
+
+    for (shell, file) in COMPLETIONS {
+        let text = said(&program, &["completions", shell])?;
+        put(&format!("completions/{file}"), text.as_bytes())?;
+    }
+    put(
+        &format!("man/{}.1", host::PACKAGE),
+        said(&program, &["manual"])?.as_bytes(),
+    )?;
+    for subcommand in ["explain", "show", "compare", "plan"] {
+        let text = said(&program, &["manual", subcommand])?;
+        put(
+            &format!("man/{}-{subcommand}.1", host::PACKAGE),
+            text.as_bytes(),
+        )?;
+    }
+    for file in FILES {
+        let (file, optional) = match file.strip_suffix('?') {
+            Some(file) => (file, true),
+            None => (file, false),
+        };
+        let inside = file.strip_prefix("host/").unwrap_or(file);
+        match fs::read(root.join(file)) {
+            Ok(content) => put(inside, &content)?,
+            Err(_) if optional => println!("left out, since it is not there: {file}"),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
+        }
+    }
+    let binary = stage
+        .join(host::PACKAGE)
+        .with_extension(env::consts::EXE_EXTENSION);
+    // A copy keeps the permission to run it.
+    fs::copy(&program, &binary).with_context(|| format!("cannot copy {}", program.display()))?;
+
+    let archive = match &args.output {
+        Some(archive) => std::path::absolute(archive)?,
+        None => stage.with_file_name(format!("{name}.tar.gz")),
+    };
+    pack(&stage, &name, &archive)?;
+    let size = fs::metadata(&archive)?.len();
+    println!("{} ({} KiB)", archive.display(), size.div_ceil(1024));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the program prints when it is asked this.
+fn said(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    if !output.status.success() {
+        return Err(Trouble::new(
+            format!("{} {} failed", program.display(), arguments.join(" ")),
+            "run it by itself to see why",
+        )
+        .into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// By the system's tar: every system that this runs on has one, and a crate for it
+/// and for gzip would be built before each task of ours.
+fn pack(stage: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
+    let parent = stage.parent().context("the stage has a folder")?;
+    let status = Command::new("tar")
+        .arg("-czf")
+        .arg(archive)
+        .arg("-C")
+        .arg(parent)
+        .arg(name)
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Trouble::new(
+            format!("tar ended with {status}"),
+            "see its message above; is the archive's folder there?",
+        )
+        .into()),
+        Err(error) => Err(Trouble::new(
+            format!("cannot start tar: {error}"),
+            "install tar; the files themselves are in target/dist",
+        )
+        .into()),
+    }
+}

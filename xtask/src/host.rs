@@ -1,0 +1,45 @@
+//! The program that this workspace is about, built.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::trouble::Trouble;
+
+/// Its package and the name of its binary.
+pub const PACKAGE: &str = "graph-memory-footprint";
+
+/// The binary: the one that is named, else one built now, in release.
+///
+/// # Errors
+///
+/// When it cannot be built.
+pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(program) = named {
+        return Ok(program.to_owned());
+    }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(root)
+        .args(["build", "--quiet", "--release", "--package", PACKAGE])
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() {
+        return Err(Trouble::new(
+            format!("{PACKAGE} does not build"),
+            "see the compiler's messages above",
+        )
+        .into());
+    }
+    Ok(target_folder(root)
+        .join("release")
+        .join(PACKAGE)
+        .with_extension(env::consts::EXE_EXTENSION))
+}
+
+/// Where cargo builds.
+pub fn target_folder(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
+}
