@@ -384,3 +384,64 @@ fn ctrl_c_ends_after_the_experiment_and_writes_what_there_is() {
         "all is given back"
     );
 }
+
+/// What the binary prints on a terminal of so many columns, by util-linux's
+/// `script`; `None`, said aloud, where there is no such program.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(columns: usize, arguments: &str) -> Option<String> {
+    let binary = env!("CARGO_BIN_EXE_graph-memory-footprint");
+    let line = format!("stty rows 40 cols {columns} && '{binary}' --backend model {arguments}");
+    let output = std::process::Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .output();
+    match output {
+        Ok(output) => {
+            assert!(output.status.success(), "{output:?}");
+            Some(String::from_utf8(output.stdout).expect("UTF-8"))
+        }
+        Err(error) => {
+            println!("SKIPPED: no terminal to try, `script` does not start: {error}");
+            None
+        }
+    }
+}
+
+/// The columns of the longest line with a bar.
+#[cfg(target_os = "linux")]
+fn longest_bar_line(printed: &str) -> usize {
+    let plain = anstream::adapter::strip_str(printed).to_string();
+    let bars = plain.lines().filter(|line| line.contains('█'));
+    let columns = bars.map(|line| line.trim_end().chars().count());
+    columns.max().expect("there are bars")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn on_a_terminal_there_are_colours_and_bars_as_long_as_there_is_room() {
+    let arguments = "--experiment concurrent-streams";
+    let Some(narrow) = on_a_terminal(90, arguments) else {
+        return;
+    };
+    assert_eq!(longest_bar_line(&narrow), 90);
+    let wide = on_a_terminal(120, arguments).expect("it was there before");
+    assert_eq!(longest_bar_line(&wide), 120);
+    assert!(wide.contains("\u{1b}["), "colours");
+    let never = on_a_terminal(120, &format!("{arguments} --color never"));
+    assert!(!never.expect("it was there before").contains("\u{1b}["));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_repeated_run_says_on_a_terminal_how_far_it_is() {
+    let Some(printed) = on_a_terminal(120, "--repeat 3 --quiet") else {
+        return;
+    };
+    assert!(
+        printed.contains("cycle 2 of 3: concurrent-streams"),
+        "{printed:?}"
+    );
+    let verdicts = printed.rsplit('\r').find(|part| part.contains("PASS"));
+    assert!(verdicts.is_some(), "the line is cleared: {printed:?}");
+}
