@@ -7,7 +7,9 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::NonNull;
 
-use crate::types::{Field, Layout, Scalar, cudaGraph_t, cudaGraphNode_t, cudaJitOption};
+use crate::types::{
+    Field, Layout, Scalar, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaStream_t,
+};
 
 /// What the driver's library is called on this platform.
 pub const DRIVER_LIBRARY: &str = if cfg!(windows) {
@@ -99,6 +101,7 @@ macro_rules! driver_functions {
             fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, option_count: c_uint, options: *mut cudaJitOption, option_values: *mut *mut c_void) -> CUresult;
             fn cuModuleUnload(module: CUmodule) -> CUresult;
             fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> CUresult;
+            fn cuLaunchKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_mem_bytes: c_uint, stream: cudaStream_t, params: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult;
             fn cuGraphAddKernelNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, params: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult;
         }
     };
@@ -106,7 +109,7 @@ macro_rules! driver_functions {
 
 macro_rules! define_driver {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
-        /// The driver functions that load a kernel and add its node to a graph.
+        /// The driver functions that load a kernel, launch it, and add its node to a graph.
         #[derive(Debug, Clone, Copy)]
         pub struct DriverFunctions {
             $($name: unsafe extern "C" fn($($ty),*) -> $ret,)*
@@ -167,6 +170,7 @@ macro_rules! define_driver {
                 ///
                 /// As the CUDA driver documents the function; the primary context
                 /// must be current on this thread.
+                #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
                     // SAFETY: the function has this prototype; the rest is the caller's promise.
                     let result = unsafe { (self.$name)($($arg),*) };

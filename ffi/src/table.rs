@@ -44,12 +44,23 @@ macro_rules! cudart_functions {
             required [11.4] fn cudaFreeAsync(dev_ptr: *mut c_void, stream: cudaStream_t) -> cudaError_t;
             required [11.4] fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t;
             required [11.4] fn cudaMemsetAsync(dev_ptr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) -> cudaError_t;
+            required [11.4] fn cudaMemcpyAsync(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t;
+
+            required [11.4] fn cudaMallocAsync(dev_ptr: *mut *mut c_void, size: usize, stream: cudaStream_t) -> cudaError_t;
+            required [11.4] fn cudaDeviceGetDefaultMemPool(mem_pool: *mut cudaMemPool_t, device: c_int) -> cudaError_t;
+            required [11.4] fn cudaMemPoolTrimTo(mem_pool: cudaMemPool_t, min_bytes_to_keep: usize) -> cudaError_t;
+            required [11.4] fn cudaMemPoolGetAttribute(mem_pool: cudaMemPool_t, attr: cudaMemPoolAttr, pool_value: *mut c_void) -> cudaError_t;
+            required [11.4] fn cudaMemPoolSetAttribute(mem_pool: cudaMemPool_t, attr: cudaMemPoolAttr, pool_value: *mut c_void) -> cudaError_t;
 
             required [11.4] fn cudaStreamCreateWithFlags(stream: *mut cudaStream_t, flags: c_uint) -> cudaError_t;
             required [11.4] fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t;
             required [11.4] fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t;
             required [11.4] fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t;
             required [11.4] fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, flags: c_uint) -> cudaError_t;
+
+            required [11.4] fn cudaStreamBeginCapture(stream: cudaStream_t, mode: cudaStreamCaptureMode) -> cudaError_t;
+            required [11.4] fn cudaStreamEndCapture(stream: cudaStream_t, graph: *mut cudaGraph_t) -> cudaError_t;
+            required [11.4] fn cudaLaunchKernel(func: *const c_void, grid_dim: dim3, block_dim: dim3, args: *mut *mut c_void, shared_mem_bytes: usize, stream: cudaStream_t) -> cudaError_t;
 
             required [11.4] fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t;
             required [11.4] fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t;

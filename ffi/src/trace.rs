@@ -39,6 +39,9 @@ plain! {
     usize => "{}",
     cudaDeviceAttr => "{:?}",
     cudaGraphMemAttributeType => "{:?}",
+    cudaMemPoolAttr => "{:?}",
+    cudaMemcpyKind => "{:?}",
+    cudaStreamCaptureMode => "{:?}",
     *const c_void => "{:p}",
     *const cudaGraphNode_t => "{:p}",
     *mut cudaJitOption => "{:p}",
@@ -73,6 +76,7 @@ handles!(
     cudaGraphExec_t,
     cudaStream_t,
     cudaEvent_t,
+    cudaMemPool_t,
     cudaLibrary_t,
     cudaKernel_t
 );
@@ -108,7 +112,8 @@ impl Traced for *mut c_void {
     }
 
     fn written(&self, argument: &str) -> Option<String> {
-        // The table's only untyped values are the u64 attributes of graph memory.
+        // The only untyped values of this name are the u64 attributes of graph memory;
+        // a pool's attributes, of which some are an int, have another name.
         if argument != "value" || self.is_null() {
             return None;
         }
@@ -147,6 +152,12 @@ impl Traced for *const cudaKernelNodeParams {
                 params.func, grid.x, grid.y, grid.z, block.x, block.y, block.z
             )
         })
+    }
+}
+
+impl Traced for dim3 {
+    fn value(&self) -> Option<String> {
+        Some(format!("{}x{}x{}", self.x, self.y, self.z))
     }
 }
 

@@ -89,6 +89,8 @@ handles! {
     cudaStream_t;
     /// An event. Same C type as the driver's `CUevent`.
     cudaEvent_t;
+    /// A pool of stream-ordered memory. Same C type as the driver's `CUmemoryPool`.
+    cudaMemPool_t;
     /// A loaded library of kernels (12.8 and later).
     cudaLibrary_t;
     /// A kernel of a loaded library; may be given as a kernel node's `func` from 12.8 on.
@@ -194,6 +196,8 @@ enums! {
         COMPAT_NOT_SUPPORTED_ON_DEVICE = cudaErrorCompatNotSupportedOnDevice = 804,
         STREAM_CAPTURE_UNSUPPORTED = cudaErrorStreamCaptureUnsupported = 900,
         STREAM_CAPTURE_INVALIDATED = cudaErrorStreamCaptureInvalidated = 901,
+        STREAM_CAPTURE_UNMATCHED = cudaErrorStreamCaptureUnmatched = 903,
+        STREAM_CAPTURE_IMPLICIT = cudaErrorStreamCaptureImplicit = 906,
         UNKNOWN = cudaErrorUnknown = 999,
     }
 
@@ -232,6 +236,34 @@ enums! {
         PROT_NONE = cudaMemAccessFlagsProtNone = 0,
         PROT_READ = cudaMemAccessFlagsProtRead = 1,
         PROT_READ_WRITE = cudaMemAccessFlagsProtReadWrite = 3,
+    }
+
+    /// An attribute of a pool of stream-ordered memory; those named here are a `u64`
+    /// of bytes.
+    cudaMemPoolAttr(c_uint) {
+        /// Reserved bytes above this are given back when a stream, event or context
+        /// is waited for; may be set.
+        RELEASE_THRESHOLD = cudaMemPoolAttrReleaseThreshold = 4,
+        /// Physical bytes that the pool holds.
+        RESERVED_MEM_CURRENT = cudaMemPoolAttrReservedMemCurrent = 5,
+        /// Bytes of it that are allocated.
+        USED_MEM_CURRENT = cudaMemPoolAttrUsedMemCurrent = 7,
+    }
+
+    /// From where to where a copy goes.
+    cudaMemcpyKind(c_uint) {
+        HOST_TO_DEVICE = cudaMemcpyHostToDevice = 1,
+        DEVICE_TO_HOST = cudaMemcpyDeviceToHost = 2,
+    }
+
+    /// Which calls a capture forbids to whom.
+    cudaStreamCaptureMode(c_uint) {
+        /// Calls that a capture cannot hold are refused to every thread.
+        GLOBAL = cudaStreamCaptureModeGlobal = 0,
+        /// They are refused to the capturing thread.
+        THREAD_LOCAL = cudaStreamCaptureModeThreadLocal = 1,
+        /// They are refused to nobody.
+        RELAXED = cudaStreamCaptureModeRelaxed = 2,
     }
 
     /// A question to a device.

@@ -1,5 +1,7 @@
-//! The PTX of the `clock_block` kernel: the embedded one, or the user's file.
+//! The PTX of the kernels: of `clock_block` the embedded one or the user's file, of
+//! `negated_squares` the embedded one.
 
+use std::ffi::CStr;
 use std::path::Path;
 
 use cudart_ffi::ptx::PtxHeader;
@@ -11,6 +13,22 @@ pub const KERNEL_NAME: &str = "clock_block";
 
 /// What `cargo xtask kernel --with rustc` writes, committed with its provenance.
 const EMBEDDED: &str = include_str!("../../kernels-rs/ptx/clock_block.ptx");
+
+/// The kernel that writes: `-(x * x)` for each 32-bit number of its first argument to
+/// its second, as many as its third says, a thread each.
+pub const NEGATED_SQUARES: &CStr = c"negated_squares";
+
+/// What `cargo xtask kernel --kernel negated-squares --with rustc` writes.
+pub const NEGATED_SQUARES_PTX: &CStr = match CStr::from_bytes_with_nul(
+    concat!(
+        include_str!("../../kernels-rs/ptx/negated_squares.ptx"),
+        "\0"
+    )
+    .as_bytes(),
+) {
+    Ok(text) => text,
+    Err(_) => panic!("PTX has no NUL byte"),
+};
 
 /// PTX text and what is known of it.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Just enough of `core` to compile `clock_block` for `nvptx64-nvidia-cuda`
+//! Just enough of `core` to compile the kernels for `nvptx64-nvidia-cuda`
 //! where rustup's prebuilt one is not installed.
 //!
 //! `cargo xtask kernel` compiles this file as a crate named `core` and hands
@@ -25,8 +25,13 @@ pub mod marker {
     #[lang = "copy"]
     pub trait Copy {}
 
+    impl Copy for u32 {}
+    impl Copy for i32 {}
     impl Copy for u64 {}
     impl Copy for i64 {}
+    impl Copy for usize {}
+    impl<T: PointeeSized> Copy for *const T {}
+    impl<T: PointeeSized> Copy for *mut T {}
     impl Copy for bool {}
     impl<T: PointeeSized> Copy for &T {}
 
@@ -53,17 +58,71 @@ pub mod cmp {
             *self < *other
         }
     }
+
+    impl PartialOrd for u64 {
+        #[inline(always)]
+        fn lt(&self, other: &u64) -> bool {
+            *self < *other
+        }
+    }
 }
 
 pub mod intrinsics {
     #[rustc_intrinsic]
     pub fn wrapping_sub<T: super::marker::Copy>(a: T, b: T) -> T;
+
+    #[rustc_intrinsic]
+    pub fn wrapping_add<T: super::marker::Copy>(a: T, b: T) -> T;
+
+    #[rustc_intrinsic]
+    pub fn wrapping_mul<T: super::marker::Copy>(a: T, b: T) -> T;
+
+    #[rustc_intrinsic]
+    pub unsafe fn arith_offset<T>(pointer: *const T, count: isize) -> *const T;
 }
 
 impl u64 {
     #[inline(always)]
     pub fn wrapping_sub(self, rhs: u64) -> u64 {
         intrinsics::wrapping_sub(self, rhs)
+    }
+
+    #[inline(always)]
+    pub fn wrapping_add(self, rhs: u64) -> u64 {
+        intrinsics::wrapping_add(self, rhs)
+    }
+
+    #[inline(always)]
+    pub fn wrapping_mul(self, rhs: u64) -> u64 {
+        intrinsics::wrapping_mul(self, rhs)
+    }
+}
+
+impl i32 {
+    #[inline(always)]
+    pub fn wrapping_mul(self, rhs: i32) -> i32 {
+        intrinsics::wrapping_mul(self, rhs)
+    }
+
+    #[inline(always)]
+    pub fn wrapping_neg(self) -> i32 {
+        intrinsics::wrapping_sub(0, self)
+    }
+}
+
+impl<T> *const T {
+    #[inline(always)]
+    pub fn wrapping_add(self, count: usize) -> *const T {
+        // SAFETY: any offset may be computed; only a use of the result has to be valid.
+        unsafe { intrinsics::arith_offset(self, count as isize) }
+    }
+}
+
+impl<T> *mut T {
+    #[inline(always)]
+    pub fn wrapping_add(self, count: usize) -> *mut T {
+        // SAFETY: as above.
+        unsafe { intrinsics::arith_offset(self, count as isize) as *mut T }
     }
 }
 

@@ -35,6 +35,7 @@ pub struct Args {
 /// When there is no kernel, or the program cannot be built or started.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let kernel_args = kernel::Args {
+        kernel: kernel::Kernel::ClockBlock,
         with: args.with,
         arch: None,
         emit: Emit::Ptx,

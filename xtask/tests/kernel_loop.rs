@@ -1,4 +1,4 @@
-//! Runs the kernel's own tests in the stable workspace: `kernels-rs` is a
+//! Runs the kernels' own tests in the stable workspace: `kernels-rs` is a
 //! workspace of its own, and resolving it needs rust-cuda's repository.
 
 // The feature `rust-cuda` is the kernel crate's; nobody sets it here.
@@ -6,3 +6,6 @@
 
 #[path = "../../kernels-rs/src/lib.rs"]
 mod clock_block;
+
+#[path = "../../kernels-rs/src/negated_squares.rs"]
+mod negated_squares;

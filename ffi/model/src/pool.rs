@@ -29,12 +29,16 @@ struct Block {
     holder: Id<Exec>,
     /// The stream of the last launch or upload with it.
     stream: Id<Stream>,
+    /// The stream of the last one while it was mapped.
+    mapped_in: Option<Id<Stream>>,
     /// The stream of the last launch with it.
     ran_in: Option<Id<Stream>>,
     /// When that use is over.
     busy_until: Nanos,
-    /// The launch that used it last, counted up.
+    /// That launch or upload, counted up.
     used_in: u64,
+    /// When it was last put behind addresses and was mapped then, counted up.
+    given: u64,
     /// The binding that must not choose it (again).
     excluded_from: u64,
 }
@@ -106,6 +110,7 @@ pub struct Pool {
     reserved_high: u64,
     bindings: u64,
     launches: u64,
+    givings: u64,
     /// Blocks that were taken for a launch which then failed: reserved, and never
     /// used or given back again.
     lost: u64,
@@ -144,6 +149,12 @@ impl Pool {
     /// Starts the reserved mark anew, from what is reserved now.
     pub fn reset_reserved_high(&mut self) {
         self.reserved_high = self.reserved();
+    }
+
+    /// Whether a block is one of the pool's.
+    #[must_use]
+    pub fn holds(&self, block: BlockId) -> bool {
+        self.blocks.contains_key(&block)
     }
 
     /// Puts a physical block behind each wanted block of addresses. `room` is how
@@ -196,23 +207,23 @@ impl Pool {
         let mut given: Vec<BlockId> = (0..new).map(|_| self.take_from_device(user)).collect();
         given.extend(found);
         let mut given = given.into_iter();
-        let mut left = Vec::new();
         for mapped in mapping {
-            if !stays(self, mapped) {
-                left.extend(mapped.physical);
+            let moves = !stays(self, mapped);
+            if moves {
+                self.unmap(mapped.physical);
                 mapped.physical = given.next();
                 mapped.counted = false;
             }
             if mapped.touched && !mapped.counted {
                 self.map(mapped.physical);
                 mapped.counted = true;
+                self.used_high = self.used_high.max(self.used);
+            }
+            if moves {
+                self.note_given(mapped.physical);
             }
         }
-        self.used_high = self.used_high.max(self.used);
         self.reserved_high = self.reserved_high.max(self.reserved());
-        for physical in left {
-            self.unmap(physical);
-        }
         Ok(Bound {
             mapped: missing,
             remapped,
@@ -228,7 +239,9 @@ impl Pool {
     }
 
     /// Up to `count` blocks that the user may take: those of its own stream first
-    /// (R35), then those whose use is over (R37), each the last used first.
+    /// (R35), then those whose use is over (R37). Among each the last used come
+    /// first; among those of one launch, idle ones, then the last that were put
+    /// behind addresses.
     fn free_for(
         &self,
         user: User,
@@ -236,16 +249,22 @@ impl Pool {
         count: u64,
         others_end: impl Fn(Id<Stream>) -> Nanos,
     ) -> Vec<BlockId> {
-        let mut free: Vec<(bool, Reverse<u64>, BlockId)> = self
+        let mut free: Vec<(&BlockId, &Block)> = self
             .blocks
             .iter()
             .filter(|(_, block)| block.excluded_from != binding && block.held == 0)
             .filter(|(_, block)| block.is_free_for(user, &others_end))
-            .map(|(id, block)| (block.stream != user.stream, Reverse(block.used_in), *id))
             .collect();
-        free.sort_unstable();
+        free.sort_by_key(|(_, block)| {
+            (
+                block.mapped_in != Some(user.stream),
+                Reverse(block.used_in),
+                block.busy_until > user.now,
+                Reverse(block.given),
+            )
+        });
         free.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-        free.into_iter().map(|(_, _, id)| id).collect()
+        free.into_iter().map(|(id, _)| *id).collect()
     }
 
     fn take_from_device(&mut self, user: User) -> BlockId {
@@ -258,13 +277,25 @@ impl Pool {
                 held: 0,
                 holder: user.exec,
                 stream: user.stream,
+                mapped_in: None,
                 ran_in: None,
                 busy_until: 0,
                 used_in: 0,
+                given: 0,
                 excluded_from: 0,
             },
         );
         id
+    }
+
+    fn note_given(&mut self, physical: Option<BlockId>) {
+        self.givings += 1;
+        let givings = self.givings;
+        if let Some(block) = self.block_mut(physical)
+            && block.mapped > 0
+        {
+            block.given = givings;
+        }
     }
 
     fn map(&mut self, physical: Option<BlockId>) {
@@ -276,8 +307,8 @@ impl Pool {
         }
     }
 
-    fn unmap(&mut self, physical: BlockId) {
-        if let Some(block) = self.blocks.get_mut(&physical) {
+    fn unmap(&mut self, physical: Option<BlockId>) {
+        if let Some(block) = self.block_mut(physical) {
             block.mapped -= 1;
             if block.mapped == 0 {
                 self.used -= 1;
@@ -290,9 +321,18 @@ impl Pool {
         self.launches += 1;
         let launch = self.launches;
         for mapped in mapping {
+            self.givings += 1;
+            let givings = self.givings;
             if let Some(block) = self.block_mut(mapped.physical) {
+                let changes_stream = block.stream != user.stream;
+                if changes_stream {
+                    block.given = givings;
+                }
                 block.stream = user.stream;
-                block.used_in = launch;
+                if changes_stream || block.mapped > 0 {
+                    block.mapped_in = Some(user.stream);
+                    block.used_in = launch;
+                }
                 if let Some(end) = end {
                     block.busy_until = block.busy_until.max(end);
                     block.ran_in = Some(user.stream);
@@ -317,6 +357,7 @@ impl Pool {
                 && time >= block.busy_until
             {
                 block.stream = stream;
+                block.mapped_in = Some(stream);
                 block.busy_until = time;
             }
         }

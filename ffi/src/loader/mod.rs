@@ -40,6 +40,9 @@ pub struct Cudart {
     /// The newest CUDA version that the driver supports, in the same form; 0
     /// without a driver.
     pub driver_version: c_int,
+    /// The version queries that failed, by their C names. Before 12.0 the runtime's
+    /// own fails with 35 where there is no driver.
+    pub version_errors: Vec<(&'static str, cudaError_t)>,
     /// Everything that was tried before this one, and this one.
     pub attempts: Vec<Attempt>,
 }
@@ -171,14 +174,22 @@ impl Cudart {
     }
 
     fn ask_versions(functions: Functions, place: Place, path: Option<PathBuf>) -> Self {
+        let mut version_errors = Vec::new();
+        let mut note = |call, code: cudaError_t| {
+            if !code.is_success() {
+                version_errors.push((call, code));
+            }
+            code.is_success()
+        };
         let mut version = 0;
         // SAFETY: the pointer is valid for the write of an int.
         let code = unsafe { functions.cudaRuntimeGetVersion(&raw mut version) };
-        let runtime_version = (code.is_success() && version > 0).then_some(version);
+        let told = note("cudaRuntimeGetVersion", code);
+        let runtime_version = (told && version > 0).then_some(version);
         let mut driver_version = 0;
         // SAFETY: as above.
         let code = unsafe { functions.cudaDriverGetVersion(&raw mut driver_version) };
-        if !code.is_success() {
+        if !note("cudaDriverGetVersion", code) {
             driver_version = 0;
         }
         Self {
@@ -187,6 +198,7 @@ impl Cudart {
             path,
             runtime_version,
             driver_version,
+            version_errors,
             attempts: Vec::new(),
         }
     }

@@ -62,9 +62,13 @@ impl<'rt> LiveAllocation<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Those of the call; 900 while the stream is captured, where it would become a
+    /// node and free nothing yet.
     #[doc(alias = "cudaFreeAsync")]
     pub fn free_async(self, stream: &Stream<'rt>) -> Result<()> {
+        if stream.is_captured() {
+            return Err(stream.captured("cudaFreeAsync"));
+        }
         if !self.end() {
             return Ok(());
         }
@@ -98,8 +102,6 @@ impl Drop for LiveAllocation<'_> {
         );
         // SAFETY: as in `free`.
         let code = unsafe { runtime.api.cudaFree(self.address.as_ptr()) };
-        if let Err(error) = runtime.check("cudaFree", code) {
-            log::warn!("{error}");
-        }
+        runtime.note_closed("cudaFree", code);
     }
 }

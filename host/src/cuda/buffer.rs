@@ -56,14 +56,7 @@ impl<'rt> Buffer<'rt> {
     /// Also those of earlier asynchronous work.
     #[doc(alias = "cudaFree")]
     pub fn free(mut self) -> Result<()> {
-        self.close()
-    }
-
-    fn close(&mut self) -> Result<()> {
         let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
-        if raw.is_null() {
-            return Ok(());
-        }
         // SAFETY: the memory is this value's own, which has forgotten it.
         let code = unsafe { self.runtime.api.cudaFree(raw) };
         self.runtime.check("cudaFree", code)
@@ -72,8 +65,12 @@ impl<'rt> Buffer<'rt> {
 
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
-            log::warn!("{error}");
+        let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
+        if raw.is_null() {
+            return;
         }
+        // SAFETY: the memory is this value's own, whose life ends here.
+        let code = unsafe { self.runtime.api.cudaFree(raw) };
+        self.runtime.note_closed("cudaFree", code);
     }
 }

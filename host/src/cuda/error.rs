@@ -20,6 +20,8 @@ pub struct CudaError {
     pub text: String,
     /// The C function that returned it.
     pub call: &'static str,
+    /// How many failures this runtime saw before this one.
+    pub(super) order: u64,
 }
 
 impl CudaError {

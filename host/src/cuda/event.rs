@@ -79,8 +79,6 @@ impl Drop for Event<'_> {
     fn drop(&mut self) {
         // SAFETY: the handle is alive, and this ends its life.
         let code: cudaError_t = unsafe { self.runtime.api.cudaEventDestroy(self.raw) };
-        if let Err(error) = self.runtime.check("cudaEventDestroy", code) {
-            log::warn!("{error}");
-        }
+        self.runtime.note_closed("cudaEventDestroy", code);
     }
 }

@@ -103,8 +103,6 @@ impl<'rt> GraphExec<'rt> {
 impl Drop for GraphExec<'_> {
     fn drop(&mut self) {
         let code = self.close();
-        if let Err(error) = self.runtime.check("cudaGraphExecDestroy", code) {
-            log::warn!("{error}");
-        }
+        self.runtime.note_closed("cudaGraphExecDestroy", code);
     }
 }

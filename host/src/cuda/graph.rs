@@ -12,7 +12,7 @@ use cudart_ffi::{
 
 use super::error::Result;
 use super::exec::GraphExec;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, KernelLaunch};
 use super::runtime::Runtime;
 
 /// A virtual address on a device. A value, not a pointer: nothing here reads it.
@@ -80,6 +80,24 @@ impl<'rt> Graph<'rt> {
             unfreed: RefCell::default(),
             frees_elsewhere: RefCell::default(),
         })
+    }
+
+    /// A captured graph, with what it allocates and does not free, and what it frees
+    /// of other graphs.
+    pub(super) fn captured(
+        runtime: &'rt Runtime,
+        raw: cudaGraph_t,
+        device: i32,
+        unfreed: Vec<DeviceAddress>,
+        frees_elsewhere: Vec<DeviceAddress>,
+    ) -> Self {
+        Self {
+            runtime,
+            raw,
+            device,
+            unfreed: RefCell::new(unfreed),
+            frees_elsewhere: RefCell::new(frees_elsewhere),
+        }
     }
 
     /// Adds a node that allocates `bytes` on the graph's device.
@@ -165,8 +183,26 @@ impl<'rt> Graph<'rt> {
         kernel: &Kernel<'rt>,
         argument: i64,
     ) -> Result<Node<'g>> {
+        let launch = KernelLaunch {
+            blocks: 1,
+            arguments: &[argument.cast_unsigned()],
+        };
+        self.add_launch(after, kernel, launch)
+    }
+
+    /// Adds a node that launches a kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::add_kernel`]; 1 for more or fewer arguments than parameters.
+    pub fn add_launch<'g>(
+        &'g self,
+        after: &[Node<'g>],
+        kernel: &Kernel<'rt>,
+        launch: KernelLaunch<'_>,
+    ) -> Result<Node<'g>> {
         kernel
-            .add_node(self.raw, raw_nodes(after), argument)
+            .add_node(self.raw, raw_nodes(after), launch)
             .map(Node::new)
     }
 
@@ -226,9 +262,7 @@ impl Node<'_> {
 impl Drop for Graph<'_> {
     fn drop(&mut self) {
         let code = self.close();
-        if let Err(error) = self.runtime.check("cudaGraphDestroy", code) {
-            log::warn!("{error}");
-        }
+        self.runtime.note_closed("cudaGraphDestroy", code);
     }
 }
 

@@ -18,10 +18,11 @@ use cudart_ffi::{
 
 use super::error::{CudaError, Result};
 use super::runtime::Runtime;
+use super::stream::Stream;
 
-/// Threads of the one block that a kernel node launches: a single warp, so that
-/// many kernels can run at once on any device.
-const BLOCK_THREADS: u32 = 32;
+/// Threads of each block that is launched: a single warp, so that many kernels can run
+/// at once on any device.
+pub const BLOCK_THREADS: u32 = 32;
 
 /// How long a compiler's error log may be, in bytes.
 const JIT_LOG_BYTES: usize = 8192;
@@ -83,11 +84,21 @@ fn jit_text(log: &str) -> String {
     }
 }
 
-/// A loaded kernel that takes one 64-bit integer.
+/// What a kernel is launched with.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelLaunch<'a> {
+    /// Blocks of [`BLOCK_THREADS`] threads.
+    pub blocks: u32,
+    /// One value a parameter.
+    pub arguments: &'a [u64],
+}
+
+/// A loaded kernel whose parameters have 64 bits each.
 #[derive(Debug)]
 pub struct Kernel<'rt> {
     runtime: &'rt Runtime,
     loaded: Loaded,
+    parameters: usize,
     // The compiler may run as late as the first node, and writes its log here.
     log: Box<[u8]>,
 }
@@ -106,7 +117,8 @@ enum Loaded {
 }
 
 impl<'rt> Kernel<'rt> {
-    /// Loads the kernel of this name from PTX. The device's context must be current.
+    /// Loads the kernel of this name, which takes one 64-bit integer, from PTX. The
+    /// device's context must be current.
     ///
     /// # Errors
     ///
@@ -142,6 +154,7 @@ impl<'rt> Kernel<'rt> {
             Ok(loaded) => Ok(Self {
                 runtime,
                 loaded,
+                parameters: 1,
                 log,
             }),
             Err(error) => Err(KernelError::Cuda {
@@ -160,27 +173,113 @@ impl<'rt> Kernel<'rt> {
         }
     }
 
+    /// Loads another kernel the way that this one was loaded.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kernel::load`].
+    pub fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
+        let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
+        let loaded = match &self.loaded {
+            Loaded::Runtime { .. } => load_with_runtime(self.runtime, ptx, name, &mut log),
+            Loaded::Driver { driver, .. } => {
+                load_with_driver(self.runtime, *driver, ptx, name, &mut log)
+            }
+        };
+        let loaded = loaded.inspect_err(|_| log_compiler(&log))?;
+        Ok(Self {
+            runtime: self.runtime,
+            loaded,
+            parameters,
+            log,
+        })
+    }
+
+    /// Launches the kernel into a stream, or into its capture.
+    ///
+    /// # Errors
+    ///
+    /// 1 for more or fewer arguments than the kernel has parameters.
+    #[doc(alias = "cudaLaunchKernel")]
+    pub fn launch(&self, stream: &Stream<'rt>, launch: KernelLaunch<'_>) -> Result<()> {
+        let mut values = self.values("cudaLaunchKernel", launch)?;
+        let mut arguments = pointers(&mut values);
+        let (call, code) = match &self.loaded {
+            Loaded::Runtime { kernel, .. } => {
+                // SAFETY: the kernel is loaded as long as this value and has as many
+                // 64-bit parameters as there are arguments, which the call copies;
+                // the stream is alive.
+                let code = unsafe {
+                    self.runtime.api.cudaLaunchKernel(
+                        kernel.0.cast_const(),
+                        dim3::linear(launch.blocks),
+                        dim3::linear(BLOCK_THREADS),
+                        arguments.as_mut_ptr(),
+                        0,
+                        stream.raw,
+                    )
+                };
+                ("cudaLaunchKernel", code)
+            }
+            Loaded::Driver {
+                driver, function, ..
+            } => {
+                // SAFETY: as above; a runtime stream is a driver stream.
+                let code = unsafe {
+                    driver.cuLaunchKernel(
+                        *function,
+                        launch.blocks,
+                        1,
+                        1,
+                        BLOCK_THREADS,
+                        1,
+                        1,
+                        0,
+                        stream.raw,
+                        arguments.as_mut_ptr(),
+                        ptr::null_mut(),
+                    )
+                };
+                ("cuLaunchKernel", same_code(code))
+            }
+        };
+        self.runtime
+            .check(call, code)
+            .inspect_err(|_| log_compiler(&self.log))
+    }
+
+    /// The arguments, as many as there are parameters.
+    fn values(&self, call: &'static str, launch: KernelLaunch<'_>) -> Result<Vec<u64>> {
+        if launch.arguments.len() == self.parameters {
+            Ok(launch.arguments.to_vec())
+        } else {
+            Err(self.runtime.failure(call, cudaError_t::INVALID_VALUE))
+        }
+    }
+
     pub(super) fn add_node(
         &self,
         graph: cudaGraph_t,
         after: &[cudaGraphNode_t],
-        mut argument: i64,
+        launch: KernelLaunch<'_>,
     ) -> Result<cudaGraphNode_t> {
-        let mut arguments: [*mut c_void; 1] = [(&raw mut argument).cast()];
+        let mut values = self.values("cudaGraphAddKernelNode", launch)?;
+        let mut arguments = pointers(&mut values);
         let mut raw = cudaGraphNode_t::NULL;
         let (call, code) = match &self.loaded {
             Loaded::Runtime { kernel, .. } => {
                 let params = cudaKernelNodeParams {
                     func: kernel.0,
-                    grid_dim: dim3::linear(1),
+                    grid_dim: dim3::linear(launch.blocks),
                     block_dim: dim3::linear(BLOCK_THREADS),
                     shared_mem_bytes: 0,
                     kernel_params: arguments.as_mut_ptr(),
                     extra: ptr::null_mut(),
                 };
                 // SAFETY: graph and dependencies are alive; the kernel is loaded as
-                // long as this value and takes one 64-bit argument, which the call
-                // copies; the pointers are valid for its reads and writes.
+                // long as this value and has as many 64-bit parameters as there are
+                // arguments, which the call copies; the pointers are valid for its
+                // reads and writes.
                 let code = unsafe {
                     self.runtime.api.cudaGraphAddKernelNode(
                         &raw mut raw,
@@ -197,7 +296,7 @@ impl<'rt> Kernel<'rt> {
             } => {
                 let params = CUDA_KERNEL_NODE_PARAMS_v1 {
                     func: *function,
-                    grid_dim: [1, 1, 1],
+                    grid_dim: [launch.blocks, 1, 1],
                     block_dim: [BLOCK_THREADS, 1, 1],
                     shared_mem_bytes: 0,
                     kernel_params: arguments.as_mut_ptr(),
@@ -216,12 +315,9 @@ impl<'rt> Kernel<'rt> {
                 ("cuGraphAddKernelNode", same_code(code))
             }
         };
-        self.runtime.check(call, code).inspect_err(|_| {
-            let log = log_text(&self.log);
-            if !log.is_empty() {
-                log::error!("the PTX compiler said: {log}");
-            }
-        })?;
+        self.runtime
+            .check(call, code)
+            .inspect_err(|_| log_compiler(&self.log))?;
         Ok(raw)
     }
 }
@@ -242,9 +338,7 @@ impl Drop for Kernel<'_> {
                 ("cuModuleUnload", same_code(code))
             }
         };
-        if let Err(error) = self.runtime.check(call, code) {
-            log::warn!("{error}");
-        }
+        self.runtime.note_closed(call, code);
     }
 }
 
@@ -319,6 +413,22 @@ fn load_with_driver(
             unsafe { driver.cuModuleUnload(module) };
             Err(error)
         }
+    }
+}
+
+/// One pointer a value, as the calls take them.
+fn pointers(values: &mut [u64]) -> Vec<*mut c_void> {
+    values
+        .iter_mut()
+        .map(|value| (&raw mut *value).cast())
+        .collect()
+}
+
+/// Says what the compiler said, which may come as late as the first use.
+fn log_compiler(log: &[u8]) {
+    let log = log_text(log);
+    if !log.is_empty() {
+        log::error!("the PTX compiler said: {log}");
     }
 }
 

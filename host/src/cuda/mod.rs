@@ -8,6 +8,8 @@
 
 mod allocation;
 mod buffer;
+mod capture;
+mod copy;
 mod device;
 mod error;
 mod event;
@@ -16,12 +18,14 @@ mod graph;
 mod kernel;
 mod memory;
 mod ownership;
+mod pool;
 mod refusals;
 mod runtime;
 mod stream;
 
 pub use allocation::LiveAllocation;
 pub use buffer::Buffer;
+pub use capture::Capture;
 pub use cudart_ffi::cudaError_t;
 pub use cudart_ffi::loader::Version;
 pub use device::{Device, DeviceInfo};
@@ -29,7 +33,8 @@ pub use error::{CudaError, Result};
 pub use event::Event;
 pub use exec::{GraphExec, Launched};
 pub use graph::{AllocNode, DeviceAddress, Graph, Node};
-pub use kernel::{Kernel, KernelError, KernelRoute, RouteChoice};
+pub use kernel::{BLOCK_THREADS, Kernel, KernelError, KernelLaunch, KernelRoute, RouteChoice};
 pub use memory::{GraphMemory, Snapshot};
+pub use pool::{MemoryPool, Pooled};
 pub use runtime::Runtime;
 pub use stream::Stream;

@@ -1,6 +1,6 @@
 //! The runtime library in use, and how its return codes become errors.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
@@ -17,6 +17,8 @@ pub struct Runtime {
     /// Allocations that were dropped instead of freed, since the start.
     pub(super) lost_allocations: Cell<u64>,
     pub(super) ownership: Ownership,
+    close_error: RefCell<Option<CudaError>>,
+    failures: Cell<u64>,
 }
 
 impl Runtime {
@@ -26,6 +28,8 @@ impl Runtime {
         Self {
             api,
             lost_allocations: Cell::new(0),
+            close_error: RefCell::new(None),
+            failures: Cell::new(0),
             ownership: Ownership::default(),
         }
     }
@@ -105,6 +109,53 @@ impl Runtime {
         self.check("cudaDeviceSynchronize", code)
     }
 
+    /// Whether the library told both versions when it was loaded. Without a driver
+    /// some do not tell their own.
+    ///
+    /// # Errors
+    ///
+    /// The first failed query's error.
+    pub fn versions_were_told(&self) -> Result<()> {
+        self.version_query(|_| true)
+    }
+
+    /// Whether the library told the driver's version when it was loaded, were it 0.
+    ///
+    /// # Errors
+    ///
+    /// The query's error.
+    pub fn driver_query(&self) -> Result<()> {
+        self.version_query(|call| call == "cudaDriverGetVersion")
+    }
+
+    fn version_query(&self, of: impl Fn(&str) -> bool) -> Result<()> {
+        let mut errors = self.api.version_errors.iter();
+        match errors.find(|(call, _)| of(call)) {
+            Some(&(call, code)) => Err(self.failure(call, code)),
+            None => Ok(()),
+        }
+    }
+
+    /// What went wrong first: this error, or an earlier failure to close a handle
+    /// that went out of scope, which nothing else can report. Such a failure is
+    /// told once.
+    #[must_use]
+    pub fn first_error(&self, error: Option<CudaError>) -> Option<CudaError> {
+        let unclosed = self.close_error.take();
+        error
+            .into_iter()
+            .chain(unclosed)
+            .min_by_key(|error| error.order)
+    }
+
+    /// For `Drop`, which cannot return the error of a call that closes a handle.
+    pub(super) fn note_closed(&self, call: &'static str, code: cudaError_t) {
+        if let Err(error) = self.check(call, code) {
+            log::warn!("{error}");
+            self.close_error.borrow_mut().get_or_insert(error);
+        }
+    }
+
     /// How many allocations were dropped without being freed by their owner. They
     /// were freed then, and a warning was logged; a correct program has none.
     #[must_use]
@@ -146,11 +197,14 @@ impl Runtime {
             .filter(|name| name != "unrecognized error code")
             .unwrap_or_else(|| "unknown to this runtime".to_owned());
         let text = static_text(text).unwrap_or_else(|| "no description".to_owned());
+        let order = self.failures.get();
+        self.failures.set(order + 1);
         CudaError {
             code,
             name,
             text,
             call,
+            order,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Streams: queues of work in order.
 
+use std::cell::Cell;
+
 use cudart_ffi::{cudaError_t, cudaStream_t, stream_flags};
 
 use super::error::Result;
@@ -11,6 +13,8 @@ use super::runtime::Runtime;
 pub struct Stream<'rt> {
     pub(super) runtime: &'rt Runtime,
     pub(super) raw: cudaStream_t,
+    /// A [`Capture`](super::Capture) of it is under way.
+    pub(super) captured: Cell<bool>,
 }
 
 impl<'rt> Stream<'rt> {
@@ -29,7 +33,11 @@ impl<'rt> Stream<'rt> {
                 .cudaStreamCreateWithFlags(&raw mut raw, stream_flags::NON_BLOCKING)
         };
         runtime.check("cudaStreamCreateWithFlags", code)?;
-        Ok(Self { runtime, raw })
+        Ok(Self {
+            runtime,
+            raw,
+            captured: Cell::new(false),
+        })
     }
 
     /// Waits until all work in the stream is done.
@@ -92,8 +100,6 @@ impl<'rt> Stream<'rt> {
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
         let code = self.close();
-        if let Err(error) = self.runtime.check("cudaStreamDestroy", code) {
-            log::warn!("{error}");
-        }
+        self.runtime.note_closed("cudaStreamDestroy", code);
     }
 }

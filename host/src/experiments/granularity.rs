@@ -46,7 +46,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let most = notebook.last().device_free_bytes / PART_OF_FREE;
 
     // What one byte takes is taken for the block, and everything else tests that.
-    let block = lab.block_bytes();
+    let block = lab.block_bytes()?;
     let around = [1, 2, 3].map(|blocks| blocks * block);
     let sizes: BTreeSet<u64> = SIZES
         .into_iter()

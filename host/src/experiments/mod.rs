@@ -3,8 +3,10 @@
 //! claims; it prints nothing.
 
 mod auto_free;
+mod captured;
 mod checks;
 mod concurrent_streams;
+mod data_survives;
 mod finished_elsewhere;
 mod granularity;
 mod graphs;
@@ -16,6 +18,7 @@ mod overlap;
 mod physical_memory_reuse;
 mod relaunch_unfreed;
 mod size_mix;
+mod two_pools;
 mod unfreed_allocations;
 mod upload;
 mod virtual_address_reuse;
@@ -44,6 +47,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
     granularity::EXPERIMENT,
     upload::EXPERIMENT,
     limits::EXPERIMENT,
+    two_pools::EXPERIMENT,
+    captured::EXPERIMENT,
+    data_survives::EXPERIMENT,
     // Last, since it may leave memory reserved that no trim gives back.
     out_of_memory::EXPERIMENT,
 ];
@@ -81,7 +87,6 @@ pub struct Lab<'rt> {
     fixed_hold: Option<Duration>,
     leave_bytes: u64,
     unit_bytes: u64,
-    block_bytes: u64,
     /// Reserved bytes that an experiment found no trim to give back.
     lost_bytes: Cell<u64>,
 }
@@ -121,12 +126,16 @@ impl<'rt> Lab<'rt> {
             fixed_hold: choices.fixed_hold,
             leave_bytes: choices.leave_bytes,
             unit_bytes: 0,
-            block_bytes: 0,
             lost_bytes: Cell::new(0),
         };
-        lab.unit_bytes = lab.measure_footprint(choices.allocation_bytes)?;
-        lab.block_bytes = lab.measure_footprint(1)?;
-        Ok(lab)
+        let unit = lab.measure_footprint(choices.allocation_bytes);
+        match runtime.first_error(unit.as_ref().err().cloned()) {
+            Some(error) => Err(error),
+            None => {
+                lab.unit_bytes = unit?;
+                Ok(lab)
+            }
+        }
     }
 
     /// What one launch of one graph maps, in bytes.
@@ -139,10 +148,13 @@ impl<'rt> Lab<'rt> {
     }
 
     /// What one launch of a graph that allocates a single byte maps: the block that
-    /// physical memory comes in (M1), in bytes.
-    #[must_use]
-    pub fn block_bytes(&self) -> u64 {
-        self.block_bytes
+    /// physical memory comes in (M1), in bytes. It is measured when it is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Those of the calls.
+    pub fn block_bytes(&self) -> Result<u64> {
+        self.measure_footprint(1)
     }
 
     /// Whether a GPU runs this, so that host times of calls mean something.
@@ -166,7 +178,8 @@ impl<'rt> Lab<'rt> {
         if outcome.is_err() {
             self.recover();
         }
-        let error = outcome.err().map(|error| FailedCall::from(&error));
+        let error = self.runtime.first_error(outcome.err());
+        let error = error.as_ref().map(FailedCall::from);
         let Notes {
             steps,
             checks,

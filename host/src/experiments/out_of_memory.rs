@@ -31,7 +31,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const REFUSED_BLOCKS: u64 = 2;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let block = lab.block_bytes();
+    let block = lab.block_bytes()?;
     notebook.baseline()?;
     let free_at_first = notebook.last().device_free_bytes;
 

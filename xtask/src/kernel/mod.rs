@@ -24,7 +24,43 @@ use crate::toolchain::Env;
 use crate::trouble::Trouble;
 
 /// The PTX that the host embeds, made by the workspace's own rustc.
-pub const EMBEDDED: &str = "kernels-rs/ptx/clock_block.ptx";
+pub const EMBEDDED: &str = Kernel::ClockBlock.committed();
+
+/// The kernels of the study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Kernel {
+    /// Keeps a thread busy: what graphs are held open with.
+    #[default]
+    ClockBlock,
+    /// Writes to memory: what shows that data survives. By rustc only.
+    NegatedSquares,
+}
+
+impl Kernel {
+    /// The entry's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClockBlock => "clock_block",
+            Self::NegatedSquares => "negated_squares",
+        }
+    }
+
+    /// Its source, a crate of its own, below `kernels-rs`.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Self::ClockBlock => "src/lib.rs",
+            Self::NegatedSquares => "src/negated_squares.rs",
+        }
+    }
+
+    /// The committed PTX of the workspace's own rustc.
+    pub const fn committed(self) -> &'static str {
+        match self {
+            Self::ClockBlock => "kernels-rs/ptx/clock_block.ptx",
+            Self::NegatedSquares => "kernels-rs/ptx/negated_squares.ptx",
+        }
+    }
+}
 
 /// Which compiler makes the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -53,6 +89,9 @@ pub enum Emit {
 /// Options of `cargo xtask kernel`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Args {
+    /// Which kernel.
+    #[arg(long, value_enum, default_value_t)]
+    pub kernel: Kernel,
     /// The compiler; one that is named is used or the task fails.
     #[arg(long, value_enum, default_value_t)]
     pub with: With,
@@ -132,7 +171,7 @@ pub fn build(args: &Args, root: &Path, env: &Env) -> anyhow::Result<BuiltKernel>
         let _ = write!(why, "; {why_not}");
     }
     if args.bless {
-        let kept = bless(args.with, root, &built)?;
+        let kept = bless(args, root, &built)?;
         let _ = write!(why, "; kept as {kept}");
     }
     Ok(BuiltKernel {
@@ -169,6 +208,14 @@ fn first_of<const N: usize>(
 fn attempt(with: With, args: &Args, root: &Path, env: &Env, out: &Path) -> anyhow::Result<Built> {
     let arch = args.arch.as_ref();
     match with {
+        With::RustCuda if args.kernel != Kernel::ClockBlock => Err(Trouble::new(
+            format!(
+                "rust-cuda's builder compiles clock_block, not {}",
+                args.kernel.name()
+            ),
+            "`--with rustc`",
+        )
+        .into()),
         With::RustCuda => {
             let setup = rust_cuda::Setup::find(env, root)?;
             rust_cuda::build(&setup, root, out, arch, args.emit)
@@ -176,23 +223,24 @@ fn attempt(with: With, args: &Args, root: &Path, env: &Env, out: &Path) -> anyho
         // The committed file is the workspace compiler's, so blessing is too.
         With::Rustc if args.bless => {
             let setup = rustc::Setup::workspace(env, root)?;
-            rustc::build(&setup, root, out, arch, args.emit)
+            rustc::build(&setup, root, out, arch, args.emit, args.kernel)
         }
         With::Rustc => {
             let setup = rustc::Setup::find(env, root)?;
-            rustc::build(&setup, root, out, arch, args.emit)
+            rustc::build(&setup, root, out, arch, args.emit, args.kernel)
         }
-        With::Embedded | With::Auto => embedded(root, arch, args.emit),
+        With::Embedded | With::Auto => embedded(root, arch, args.emit, args.kernel),
     }
 }
 
 /// The committed PTX, where what is asked for is what it is.
-fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit) -> anyhow::Result<Built> {
-    let path = root.join(EMBEDDED);
+fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit, kernel: Kernel) -> anyhow::Result<Built> {
+    let committed = kernel.committed();
+    let path = root.join(committed);
     let text = fs::read_to_string(&path).map_err(|error| {
         Trouble::new(
-            format!("cannot read {EMBEDDED}: {error}"),
-            format!("git checkout {EMBEDDED}"),
+            format!("cannot read {committed}: {error}"),
+            format!("git checkout {committed}"),
         )
     })?;
     if emit != Emit::Ptx {
@@ -215,7 +263,7 @@ fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit) -> anyhow::Result<Buil
         )
         .into());
     }
-    let is_stale = provenance.get("source-sha256") != Some(&source_sha256(root)?);
+    let is_stale = provenance.get("source-sha256") != Some(&source_sha256(root, kernel)?);
     Ok(Built {
         path,
         provenance,
@@ -230,7 +278,7 @@ fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit) -> anyhow::Result<Buil
 ///
 /// When it cannot be read or is of another source.
 pub fn committed_is_current(root: &Path) -> Result<String, Trouble> {
-    let built = embedded(root, None, Emit::Ptx)
+    let built = embedded(root, None, Emit::Ptx, Kernel::ClockBlock)
         .map_err(|error| Trouble::new(format!("{error:#}"), format!("git checkout {EMBEDDED}")))?;
     if built.is_stale {
         return Err(Trouble::new(
@@ -243,10 +291,10 @@ pub fn committed_is_current(root: &Path) -> Result<String, Trouble> {
 }
 
 /// Copies a result to its committed place.
-fn bless(with: With, root: &Path, built: &Built) -> anyhow::Result<&'static str> {
-    let place = match with {
+fn bless(args: &Args, root: &Path, built: &Built) -> anyhow::Result<&'static str> {
+    let place = match args.with {
         With::RustCuda => "kernels-rs/ptx/clock_block.rust-cuda.ptx",
-        _ => EMBEDDED,
+        _ => args.kernel.committed(),
     };
     anyhow::ensure!(
         built.path.extension().is_some_and(|ext| ext == "ptx"),
@@ -277,9 +325,9 @@ fn name(with: With) -> &'static str {
     }
 }
 
-/// The kernel source's SHA-256, in hexadecimal.
-fn source_sha256(root: &Path) -> anyhow::Result<String> {
-    let path = root.join("kernels-rs/src/lib.rs");
+/// The SHA-256 of a kernel's source, in hexadecimal.
+fn source_sha256(root: &Path, kernel: Kernel) -> anyhow::Result<String> {
+    let path = root.join("kernels-rs").join(kernel.source());
     let source = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut hex = String::new();
     for byte in hmac_sha256::Hash::hash(&source) {

@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::arch::Arch;
 use super::provenance::Provenance;
-use super::{Built, Emit, source_sha256};
+use super::{Built, Emit, Kernel, source_sha256};
 use crate::toolchain::cuda::{self, Cuda, Nvvm};
 use crate::toolchain::llvm::{self, Llvm};
 use crate::toolchain::rust::{self, RustcVersion, Toolchain};
@@ -221,7 +221,7 @@ fn finish(
         .add("core", "-Zbuild-std of the nightly's rust-src")
         .add("arch", arch.compute())
         .add("source", "kernels-rs/src/lib.rs")
-        .add("source-sha256", source_sha256(root)?)
+        .add("source-sha256", source_sha256(root, Kernel::ClockBlock)?)
         .add(
             "command",
             format!(

@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use super::arch::Arch;
 use super::provenance::Provenance;
-use super::{Built, Emit, source_sha256};
+use super::{Built, Emit, Kernel, source_sha256};
 use crate::toolchain::Env;
 use crate::toolchain::rust::{self, GPU_TARGET, RustcVersion, Toolchain};
 use crate::trouble::Trouble;
@@ -94,7 +94,9 @@ pub fn build(
     out: &Path,
     arch: Option<&Arch>,
     emit: Emit,
+    kernel: Kernel,
 ) -> anyhow::Result<Built> {
+    let name = kernel.name();
     let arch = arch.cloned().unwrap_or_else(|| setup.default_arch());
     let (kind, extension, comment) = match emit {
         Emit::Ptx => ("asm", "ptx", "//"),
@@ -102,28 +104,28 @@ pub fn build(
     };
     let dir = root.join("kernels-rs");
     let scratch = tempfile::tempdir_in(out).context("cannot create a folder for the compiler")?;
-    let raw = scratch.path().join(format!("clock_block.{extension}"));
+    let raw = scratch.path().join(format!("{name}.{extension}"));
 
     let mut shown = vec![format!("rustc +{}", setup.toolchain.channel)];
-    let mut kernel = rustc(setup, &dir, &arch, "clock_block");
-    kernel.arg("-Ccodegen-units=1");
+    let mut command = rustc(setup, &dir, &arch, name);
+    command.arg("-Ccodegen-units=1");
     let core = if setup.has_core {
         "rust-std of the toolchain"
     } else {
         let core = compile_core(setup, &dir, &arch, scratch.path())?;
-        kernel.args(["-Zcrate-attr=feature(no_core)", "-Zcrate-attr=no_core"]);
-        kernel.arg("--extern").arg(joined("core=", &core));
+        command.args(["-Zcrate-attr=feature(no_core)", "-Zcrate-attr=no_core"]);
+        command.arg("--extern").arg(joined("core=", &core));
         "kernels-rs/core-standin/core.rs"
     };
-    kernel
+    command
         .arg(joined(&format!("--emit={kind}="), &raw))
-        .arg("src/lib.rs");
-    shown.extend(shown_args(&kernel, scratch.path()));
-    run(setup, &arch, &mut kernel)?;
+        .arg(kernel.source());
+    shown.extend(shown_args(&command, scratch.path()));
+    run(setup, &arch, &mut command)?;
 
     let mut provenance = Provenance::default();
     provenance
-        .add("kernel", "clock_block")
+        .add("kernel", name)
         .add("compiler", &setup.version.line)
         .add(
             "backend",
@@ -131,11 +133,11 @@ pub fn build(
         )
         .add("core", core)
         .add("arch", arch.sm())
-        .add("source", "kernels-rs/src/lib.rs")
-        .add("source-sha256", source_sha256(root)?)
+        .add("source", format!("kernels-rs/{}", kernel.source()))
+        .add("source-sha256", source_sha256(root, kernel)?)
         .add("command", shown.join(" "));
     let body = fs::read_to_string(&raw).context("rustc reported success but left no output")?;
-    let path = out.join(format!("clock_block.rustc.{}.{extension}", arch.sm()));
+    let path = out.join(format!("{name}.rustc.{}.{extension}", arch.sm()));
     fs::write(&path, provenance.prepend_to(&body, comment))
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Built {
@@ -158,7 +160,7 @@ pub fn trial(setup: &Setup, root: &Path) -> Result<String, Trouble> {
             "set TMPDIR to one that can be written",
         )
     })?;
-    match build(setup, root, out.path(), None, Emit::Ptx) {
+    match build(setup, root, out.path(), None, Emit::Ptx, Kernel::ClockBlock) {
         Ok(_) => Ok(format!("makes PTX for {}", setup.default_arch().sm())),
         Err(error) => Err(error.downcast::<Trouble>().unwrap_or_else(|error| {
             Trouble::new(

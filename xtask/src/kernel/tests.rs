@@ -20,8 +20,12 @@ fn trouble(result: anyhow::Result<BuiltKernel>) -> Trouble {
 
 /// Compiles with the workspace's rustc into a folder of the test's own.
 fn compile(setup: &rustc::Setup, arch: Option<&Arch>, emit: Emit) -> String {
+    compile_kernel(Kernel::ClockBlock, setup, arch, emit)
+}
+
+fn compile_kernel(kernel: Kernel, setup: &rustc::Setup, arch: Option<&Arch>, emit: Emit) -> String {
     let out = tempfile::tempdir().unwrap();
-    let built = rustc::build(setup, &repository(), out.path(), arch, emit).unwrap();
+    let built = rustc::build(setup, &repository(), out.path(), arch, emit, kernel).unwrap();
     fs::read_to_string(built.path).unwrap()
 }
 
@@ -34,24 +38,54 @@ fn workspace_rustc(test: &str) -> Option<rustc::Setup> {
 
 #[test]
 fn the_committed_ptx_is_what_the_compiler_it_names_writes() {
-    let committed = fs::read_to_string(repository().join(EMBEDDED)).unwrap();
-    let (made_by, body) = Provenance::split_from(&committed);
-    let Some(setup) = workspace_rustc("recompiling the committed PTX") else {
-        return;
-    };
-    if made_by.get("compiler") != Some(&setup.version.line) {
-        let named = made_by.get("compiler").unwrap_or("nothing");
-        let why = format!("it is made by {named}, here is {}", setup.version.line);
-        return skipped("recompiling the committed PTX", why);
+    for kernel in Kernel::value_variants() {
+        let committed = fs::read_to_string(repository().join(kernel.committed())).unwrap();
+        let (made_by, body) = Provenance::split_from(&committed);
+        let Some(setup) = workspace_rustc("recompiling the committed PTX") else {
+            return;
+        };
+        if made_by.get("compiler") != Some(&setup.version.line) {
+            let named = made_by.get("compiler").unwrap_or("nothing");
+            let why = format!("it is made by {named}, here is {}", setup.version.line);
+            return skipped("recompiling the committed PTX", why);
+        }
+        let again = compile_kernel(*kernel, &setup, None, Emit::Ptx);
+        let (_, again) = Provenance::split_from(&again);
+        assert_eq!(body, again, "run `cargo xtask kernel --with rustc --bless`");
     }
-    let again = compile(&setup, None, Emit::Ptx);
-    let (_, again) = Provenance::split_from(&again);
-    assert_eq!(body, again, "run `cargo xtask kernel --with rustc --bless`");
+}
+
+#[test]
+fn negated_squares_reads_its_number_and_writes_the_product_negated() {
+    let text = fs::read_to_string(repository().join(Kernel::NegatedSquares.committed())).unwrap();
+    let (made_by, body) = Provenance::split_from(&text);
+    let source = source_sha256(&repository(), Kernel::NegatedSquares).unwrap();
+    assert_eq!(made_by.get("source-sha256"), Some(&*source));
+    assert_eq!(made_by.get("kernel"), Some("negated_squares"));
+    for part in [
+        ".visible .entry negated_squares(",
+        "ld.global",
+        "mul.lo",
+        "neg.s32",
+        "st.global",
+    ] {
+        assert!(body.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn rust_cuda_is_not_asked_for_the_second_kernel() {
+    let asked = Args {
+        kernel: Kernel::NegatedSquares,
+        ..args(With::RustCuda)
+    };
+    let refused = trouble(build(&asked, &repository(), &Env::real()));
+    assert!(refused.remedy.contains("--with rustc"), "{refused:?}");
 }
 
 #[test]
 fn every_committed_ptx_names_the_source_that_is_here() {
-    let source = source_sha256(&repository()).unwrap();
+    let source = source_sha256(&repository(), Kernel::ClockBlock).unwrap();
     for file in crate::ptxas::committed(&repository()).unwrap() {
         let text = fs::read_to_string(&file).unwrap();
         let (made_by, body) = Provenance::split_from(&text);
@@ -163,8 +197,15 @@ fn an_architecture_that_llvm_does_not_know_is_refused_not_ignored() {
     };
     let out = tempfile::tempdir().unwrap();
     let arch = Arch::new(999);
-    let error =
-        rustc::build(&setup, &repository(), out.path(), Some(&arch), Emit::Ptx).unwrap_err();
+    let error = rustc::build(
+        &setup,
+        &repository(),
+        out.path(),
+        Some(&arch),
+        Emit::Ptx,
+        Kernel::ClockBlock,
+    )
+    .unwrap_err();
     assert!(
         error.to_string().contains("does not know sm_999"),
         "{error}"

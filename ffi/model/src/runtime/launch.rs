@@ -49,6 +49,7 @@ impl Runtime {
             auto_free,
             unfreed,
             frees: graph.frees_elsewhere().collect(),
+            effects: graph.effects.iter().map(|(_, e)| e.clone()).collect(),
             duration: match graph.duration() {
                 // With alloc and free nodes only, nothing runs on the device.
                 0 => 0,
@@ -109,7 +110,11 @@ impl Runtime {
             remapped = self.bind(id, memory, stream)?;
         }
         self.spare_others(id, stream, previous);
-        self.enqueue(stream, 0, previous);
+        // With an allocation alive all stays where it is, and the stream need not
+        // wait.
+        if memory.is_none_or(|memory| self.live_of(id, memory).is_empty()) {
+            self.enqueue(stream, 0, previous);
+        }
         if let Some(memory) = memory {
             self.occupy(id, memory, stream, None);
         }
@@ -136,7 +141,7 @@ impl Runtime {
         if !exec.frees.iter().all(|&freed| self.is_live(freed)) {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        let frees = exec.frees.clone();
+        let (frees, effects) = (exec.frees.clone(), exec.effects.clone());
         let mut remapped = false;
         if let Some(memory) = memory {
             let unfreed = self.live_of(id, memory);
@@ -166,6 +171,7 @@ impl Runtime {
             self.occupy(id, memory, stream, Some(end));
             self.leave_unfreed(id, memory);
         }
+        self.apply(&effects);
         for freed in frees {
             self.end_allocation(freed, Some((stream, end)));
         }

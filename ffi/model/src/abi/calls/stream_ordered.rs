@@ -1,0 +1,213 @@
+//! Stream-ordered memory, stream capture, copies and kernel launches.
+
+use core::ffi::{c_int, c_void};
+
+use cudart_ffi::types::*;
+
+use super::super::entry::run;
+use super::super::pointers::{not_null, write};
+use crate::functions::FunctionId as F;
+use crate::runtime::{KernelRequest, Outcome};
+
+// Pools
+
+pub(in crate::abi) unsafe fn cudaMallocAsync(
+    dev_ptr: *mut *mut c_void,
+    size: usize,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaMallocAsync, |call| {
+        let out = not_null(dev_ptr)?;
+        let device = call.thread.device;
+        let address = call
+            .runtime()
+            .malloc_async(size as u64, stream.0 as u64, device)?;
+        // SAFETY: not null, and the program promises that it can be written.
+        unsafe { write(out, address as *mut c_void) };
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaDeviceGetDefaultMemPool(
+    mem_pool: *mut cudaMemPool_t,
+    device: c_int,
+) -> cudaError_t {
+    run(F::cudaDeviceGetDefaultMemPool, |call| {
+        let out = not_null(mem_pool)?;
+        let handle = call.runtime().default_pool(device)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaMemPool_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaMemPoolTrimTo(
+    mem_pool: cudaMemPool_t,
+    min_bytes_to_keep: usize,
+) -> cudaError_t {
+    run(F::cudaMemPoolTrimTo, |call| {
+        call.runtime()
+            .pool_trim_to(mem_pool.0 as u64, min_bytes_to_keep as u64)
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaMemPoolGetAttribute(
+    mem_pool: cudaMemPool_t,
+    attr: cudaMemPoolAttr,
+    pool_value: *mut c_void,
+) -> cudaError_t {
+    run(F::cudaMemPoolGetAttribute, |call| {
+        let out = not_null(pool_value)?.cast::<u64>();
+        let value = call.runtime().pool_attribute(mem_pool.0 as u64, attr)?;
+        // SAFETY: not null, and the program promises room for a u64, which every
+        // attribute is that the model answers.
+        unsafe { write(out, value) };
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaMemPoolSetAttribute(
+    mem_pool: cudaMemPool_t,
+    attr: cudaMemPoolAttr,
+    pool_value: *mut c_void,
+) -> cudaError_t {
+    run(F::cudaMemPoolSetAttribute, |call| {
+        let value = not_null(pool_value)?.cast::<u64>();
+        if attr != cudaMemPoolAttr::RELEASE_THRESHOLD {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the program promises a u64, which this attribute is.
+        let value = unsafe { value.read_unaligned() };
+        call.runtime()
+            .set_pool_attribute(mem_pool.0 as u64, attr, value)
+    })
+}
+
+// Copies
+
+pub(in crate::abi) unsafe fn cudaMemcpyAsync(
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaMemcpyAsync, |call| {
+        let device = call.thread.device;
+        let stream = stream.0 as u64;
+        if count == 0 {
+            return Ok(());
+        }
+        let (to, from) = (not_null(dst)?, not_null(src.cast_mut())?);
+        match kind {
+            cudaMemcpyKind::HOST_TO_DEVICE => {
+                // SAFETY: not null, and the program promises `count` bytes to read.
+                let bytes = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), count) };
+                call.runtime().copy_in(to as u64, bytes, stream, device)
+            }
+            cudaMemcpyKind::DEVICE_TO_HOST => {
+                let bytes = call
+                    .runtime()
+                    .copy_out(from as u64, count as u64, stream, device)?;
+                // SAFETY: not null, and the program promises room for `count` bytes,
+                // as many as there are.
+                unsafe {
+                    to.cast::<u8>()
+                        .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                }
+                Ok(())
+            }
+            // Policy: other directions are not modelled.
+            _ => Err(cudaError_t::NOT_SUPPORTED),
+        }
+    })
+}
+
+// Capture and launch
+
+pub(in crate::abi) unsafe fn cudaStreamBeginCapture(
+    stream: cudaStream_t,
+    mode: cudaStreamCaptureMode,
+) -> cudaError_t {
+    run(F::cudaStreamBeginCapture, |call| {
+        let device = call.thread.device;
+        call.runtime().begin_capture(stream.0 as u64, mode, device)
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaStreamEndCapture(
+    stream: cudaStream_t,
+    graph: *mut cudaGraph_t,
+) -> cudaError_t {
+    run(F::cudaStreamEndCapture, |call| {
+        let out = not_null(graph)?;
+        let device = call.thread.device;
+        let ended = call.runtime().end_capture(stream.0 as u64, device);
+        let handle = ended.unwrap_or(0);
+        // SAFETY: as above. An invalidated capture gives null.
+        unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
+        ended.map(|_| ())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaLaunchKernel(
+    func: *const c_void,
+    grid_dim: dim3,
+    block_dim: dim3,
+    args: *mut *mut c_void,
+    shared_mem_bytes: usize,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaLaunchKernel, |call| {
+        let device = call.thread.device;
+        let code = call.runtime().kernel(func as u64)?;
+        let (sizes, spin) = (code.parameter_bytes.clone(), code.spin_parameter());
+        // SAFETY: the program promises one pointer a parameter.
+        let arguments = unsafe { kernel_arguments(&sizes, args)? };
+        let spin_clocks = spin
+            .and_then(|index| arguments.get(index))
+            .map_or(0, |&clocks| clocks.cast_signed());
+        let extents = |d: dim3| [d.x, d.y, d.z];
+        let request = KernelRequest {
+            kernel: func as u64,
+            grid: extents(grid_dim),
+            block: extents(block_dim),
+            shared_bytes: u32::try_from(shared_mem_bytes).unwrap_or(u32::MAX),
+            spin_clocks,
+        };
+        call.runtime()
+            .launch_kernel(&request, arguments, stream.0 as u64, device)
+    })
+}
+
+/// The values of a kernel's arguments; one longer than 8 bytes counts as 0.
+///
+/// # Safety
+///
+/// `arguments` must be null or point at one pointer a parameter, each null or to a
+/// value of the parameter's size.
+pub(in crate::abi) unsafe fn kernel_arguments(
+    sizes: &[usize],
+    arguments: *mut *mut c_void,
+) -> Outcome<Vec<u64>> {
+    if sizes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let arguments = not_null(arguments)?;
+    let mut values = Vec::with_capacity(sizes.len());
+    for (index, &bytes) in sizes.iter().enumerate() {
+        // SAFETY: the caller's promise; the index is below the count.
+        let argument = not_null(unsafe { arguments.add(index).read_unaligned() })?;
+        let mut value = [0_u8; 8];
+        if let Some(room) = value.get_mut(..bytes) {
+            // SAFETY: the caller promises a value of this size, which is the room's.
+            unsafe {
+                argument
+                    .cast::<u8>()
+                    .copy_to_nonoverlapping(room.as_mut_ptr(), room.len());
+            }
+        }
+        values.push(u64::from_ne_bytes(value));
+    }
+    Ok(values)
+}

@@ -1,0 +1,682 @@
+//! Kernels that the model can run: PTX of whole numbers, loads, stores and jumps.
+//!
+//! It is what a compiler makes of a kernel that computes with integers and touches
+//! global memory, and no more. An entry with any other instruction has no
+//! [`Program`]: it takes its time and writes nothing.
+
+use std::collections::HashMap;
+
+/// A kernel's instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    instructions: Vec<Instruction>,
+    registers: usize,
+}
+
+/// Where a thread's loads and stores go.
+pub trait Memory {
+    /// The `bytes` (1, 2, 4 or 8) at an address, as a number.
+    fn load(&mut self, address: u64, bytes: usize) -> u64;
+    /// Writes the low `bytes` of a number.
+    fn store(&mut self, address: u64, bytes: usize, value: u64);
+}
+
+/// One thread of a launch, and the shape of the launch.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Thread {
+    /// The thread in its block.
+    pub thread: [u32; 3],
+    /// The block in the grid.
+    pub block: [u32; 3],
+    /// Threads of a block.
+    pub threads: [u32; 3],
+    /// Blocks of the grid.
+    pub blocks: [u32; 3],
+}
+
+/// A program that did not end within what it was allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Instruction {
+    /// The predicate register, and the value at which the instruction is done.
+    guard: Option<(usize, bool)>,
+    what: Operation,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Operation {
+    /// `ld.param`: the parameter by its number.
+    Parameter { to: usize, index: usize },
+    /// `mov`, `cvta` (addresses are generic), and `cvt` from a type.
+    Convert { to: usize, from: Operand, of: Type },
+    /// `add`, `sub`, `mul.lo`, `and`, `or`, `xor`, `shl`, `shr`.
+    Compute {
+        to: usize,
+        how: Binary,
+        of: Type,
+        a: Operand,
+        b: Operand,
+    },
+    /// `mul.wide` and `mad.wide`; `mad.lo` with `wide` false.
+    Multiply {
+        to: usize,
+        wide: bool,
+        of: Type,
+        a: Operand,
+        b: Operand,
+        plus: Operand,
+    },
+    /// `setp`.
+    Compare {
+        to: usize,
+        how: Order,
+        of: Type,
+        a: Operand,
+        b: Operand,
+    },
+    /// `ld.global` and generic `ld`.
+    Load {
+        to: usize,
+        of: Type,
+        from: Operand,
+        offset: u64,
+    },
+    /// `st.global` and generic `st`.
+    Store {
+        to: Operand,
+        offset: u64,
+        of: Type,
+        value: Operand,
+    },
+    /// `bra`.
+    Jump { to: usize },
+    /// `ret`, `exit`.
+    Return,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Type {
+    bits: u32,
+    signed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operand {
+    Register(usize),
+    Number(u64),
+    /// Which special register, and its dimension.
+    Special(Special, usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Special {
+    Thread,
+    Block,
+    Threads,
+    Blocks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binary {
+    Add,
+    Subtract,
+    And,
+    Or,
+    Xor,
+    ShiftLeft,
+    ShiftRight,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+}
+
+impl Type {
+    /// `u32`, `s64`, `b8`, `pred`.
+    fn parse(text: &str) -> Option<Self> {
+        if text == "pred" {
+            return Some(Self {
+                bits: 1,
+                signed: false,
+            });
+        }
+        let signed = text.starts_with('s');
+        let bits = text.strip_prefix(['u', 's', 'b'])?.parse().ok()?;
+        matches!(bits, 8 | 16 | 32 | 64).then_some(Self { bits, signed })
+    }
+
+    fn bytes(self) -> usize {
+        self.bits as usize / 8
+    }
+
+    /// The value as this type has it, in 64 bits: cut off, its sign extended.
+    fn of(self, value: u64) -> u64 {
+        let unused = 64 - self.bits;
+        let high = value << unused;
+        if self.signed {
+            ((high as i64) >> unused) as u64
+        } else {
+            high >> unused
+        }
+    }
+
+    /// Twice as wide.
+    fn wide(self) -> Self {
+        Self {
+            bits: (self.bits * 2).min(64),
+            ..self
+        }
+    }
+}
+
+impl Program {
+    /// Reads an entry's body, without comments; `parameters` are its names in order.
+    /// `None` where it holds anything else than [the module](self) says.
+    #[must_use]
+    pub fn parse(body: &str, parameters: &[&str]) -> Option<Self> {
+        let mut reader = Reader {
+            parameters,
+            declared: Vec::new(),
+            registers: HashMap::new(),
+            labels: HashMap::new(),
+        };
+        let mut lines = Vec::new();
+        let inner = body.trim().strip_prefix('{')?.strip_suffix('}')?;
+        for statement in inner.split(';') {
+            let mut statement = statement.trim();
+            while let Some((label, rest)) = statement.split_once(':') {
+                reader.labels.insert(label.trim(), lines.len());
+                statement = rest.trim();
+            }
+            if let Some(declared) = statement.strip_prefix(".reg") {
+                reader.declare(declared);
+            } else if !statement.is_empty() {
+                lines.push(statement);
+            }
+        }
+        let instructions = lines
+            .into_iter()
+            .map(|line| reader.instruction(line))
+            .collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            instructions,
+            registers: reader.registers.len(),
+        })
+    }
+
+    /// Runs one thread; `budget` is how many instructions it may take, and is what is
+    /// left of them afterwards.
+    ///
+    /// # Errors
+    ///
+    /// When the budget is used up.
+    pub fn run(
+        &self,
+        arguments: &[u64],
+        thread: Thread,
+        memory: &mut impl Memory,
+        budget: &mut u64,
+    ) -> Result<(), TooLong> {
+        let mut registers = vec![0; self.registers];
+        let mut next = 0;
+        while let Some(instruction) = self.instructions.get(next) {
+            *budget = budget.checked_sub(1).ok_or(TooLong)?;
+            next += 1;
+            let read = |register: usize| registers.get(register).copied().unwrap_or(0);
+            if let Some((guard, wanted)) = instruction.guard
+                && (read(guard) != 0) != wanted
+            {
+                continue;
+            }
+            let value = |operand: &Operand| match *operand {
+                Operand::Register(register) => read(register),
+                Operand::Number(number) => number,
+                Operand::Special(special, dimension) => thread.special(special, dimension),
+            };
+            let (to, result) = match &instruction.what {
+                Operation::Parameter { to, index } => {
+                    (*to, arguments.get(*index).copied().unwrap_or(0))
+                }
+                Operation::Convert { to, from, of } => (*to, of.of(value(from))),
+                Operation::Compute { to, how, of, a, b } => (*to, how.of(*of, value(a), value(b))),
+                Operation::Multiply {
+                    to,
+                    wide,
+                    of,
+                    a,
+                    b,
+                    plus,
+                } => {
+                    let product = of.of(value(a)).wrapping_mul(of.of(value(b)));
+                    let to_type = if *wide { of.wide() } else { *of };
+                    (*to, to_type.of(product.wrapping_add(value(plus))))
+                }
+                Operation::Compare { to, how, of, a, b } => {
+                    (*to, u64::from(how.holds(*of, value(a), value(b))))
+                }
+                Operation::Load {
+                    to,
+                    of,
+                    from,
+                    offset,
+                } => {
+                    let address = value(from).wrapping_add(*offset);
+                    (*to, of.of(memory.load(address, of.bytes())))
+                }
+                Operation::Store {
+                    to,
+                    offset,
+                    of,
+                    value: stored,
+                } => {
+                    let address = value(to).wrapping_add(*offset);
+                    memory.store(address, of.bytes(), value(stored));
+                    continue;
+                }
+                Operation::Jump { to } => {
+                    next = *to;
+                    continue;
+                }
+                Operation::Return => return Ok(()),
+            };
+            if let Some(register) = registers.get_mut(to) {
+                *register = result;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Thread {
+    fn special(self, which: Special, dimension: usize) -> u64 {
+        let extents = match which {
+            Special::Thread => self.thread,
+            Special::Block => self.block,
+            Special::Threads => self.threads,
+            Special::Blocks => self.blocks,
+        };
+        extents
+            .get(dimension)
+            .map_or(0, |&extent| u64::from(extent))
+    }
+}
+
+impl Binary {
+    fn of(self, of: Type, a: u64, b: u64) -> u64 {
+        // A shift by the width or more leaves nothing but the sign.
+        let shift = b.min(u64::from(of.bits)) as u32;
+        of.of(match self {
+            Self::Add => a.wrapping_add(b),
+            Self::Subtract => a.wrapping_sub(b),
+            Self::And => a & b,
+            Self::Or => a | b,
+            Self::Xor => a ^ b,
+            Self::ShiftLeft => a.checked_shl(shift).unwrap_or(0),
+            Self::ShiftRight if of.signed => ((of.of(a) as i64) >> shift.min(63)) as u64,
+            Self::ShiftRight => of.of(a).checked_shr(shift).unwrap_or(0),
+        })
+    }
+}
+
+impl Order {
+    fn holds(self, of: Type, a: u64, b: u64) -> bool {
+        let (a, b) = (of.of(a), of.of(b));
+        let order = if of.signed {
+            (a as i64).cmp(&(b as i64))
+        } else {
+            a.cmp(&b)
+        };
+        match self {
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+        }
+    }
+}
+
+/// Turns lines into instructions.
+struct Reader<'t> {
+    parameters: &'t [&'t str],
+    /// Names of registers, without the number where there are several.
+    declared: Vec<&'t str>,
+    registers: HashMap<&'t str, usize>,
+    labels: HashMap<&'t str, usize>,
+}
+
+impl<'t> Reader<'t> {
+    fn instruction(&mut self, line: &'t str) -> Option<Instruction> {
+        let (guard, line) = match line.strip_prefix('@') {
+            None => (None, line),
+            Some(guarded) => {
+                let (predicate, rest) = guarded.split_once(char::is_whitespace)?;
+                let (name, wanted) = match predicate.strip_prefix('!') {
+                    Some(name) => (name, false),
+                    None => (predicate, true),
+                };
+                (Some((self.register(name)?, wanted)), rest.trim())
+            }
+        };
+        let (opcode, operands) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+        let words: Vec<&str> = opcode.split('.').collect();
+        let what = self.operation(&words, &operands)?;
+        Some(Instruction { guard, what })
+    }
+
+    fn operation(&mut self, words: &[&str], operands: &[&'t str]) -> Option<Operation> {
+        let last_type = || Type::parse(words.last()?);
+        Some(match (words, operands) {
+            (["ld", "param", _], [to, from]) => {
+                let (name, 0) = address(from)? else {
+                    return None;
+                };
+                let index = self.parameters.iter().position(|&p| p == name)?;
+                Operation::Parameter {
+                    to: self.register(to)?,
+                    index,
+                }
+            }
+            (["ld", .., _], [to, from]) if is_global(words) => {
+                let (name, offset) = address(from)?;
+                let from = self.operand(name)?;
+                Operation::Load {
+                    to: self.register(to)?,
+                    of: last_type()?,
+                    from,
+                    offset,
+                }
+            }
+            (["st", .., _], [to, value]) if is_global(words) => {
+                let (name, offset) = address(to)?;
+                let (to, value) = (self.operand(name)?, self.operand(value)?);
+                Operation::Store {
+                    to,
+                    offset,
+                    of: last_type()?,
+                    value,
+                }
+            }
+            (
+                ["mov", _] | ["cvta", _] | ["cvta", "to", "global", _] | ["cvt", _, _],
+                [to, from],
+            ) => {
+                // For `cvt` the last type is what the value is read as.
+                Operation::Convert {
+                    to: self.register(to)?,
+                    from: self.operand(from)?,
+                    of: last_type()?,
+                }
+            }
+            (["neg", _], [to, a]) => self.compute(Binary::Subtract, last_type()?, to, "0", a)?,
+            (
+                [
+                    name @ ("add" | "sub" | "and" | "or" | "xor" | "shl" | "shr"),
+                    _,
+                ],
+                [to, a, b],
+            ) => {
+                let how = match *name {
+                    "add" => Binary::Add,
+                    "sub" => Binary::Subtract,
+                    "and" => Binary::And,
+                    "or" => Binary::Or,
+                    "xor" => Binary::Xor,
+                    "shl" => Binary::ShiftLeft,
+                    _ => Binary::ShiftRight,
+                };
+                self.compute(how, last_type()?, to, a, b)?
+            }
+            (["mul", width @ ("lo" | "wide"), _], [to, a, b]) => {
+                self.multiply(*width == "wide", last_type()?, to, [a, b, "0"])?
+            }
+            (["mad", width @ ("lo" | "wide"), _], [to, a, b, plus]) => {
+                self.multiply(*width == "wide", last_type()?, to, [a, b, plus])?
+            }
+            (["setp", order, _], [to, a, b]) => {
+                let how = match *order {
+                    "lt" | "lo" => Order::Less,
+                    "le" | "ls" => Order::LessOrEqual,
+                    "gt" | "hi" => Order::Greater,
+                    "ge" | "hs" => Order::GreaterOrEqual,
+                    "eq" => Order::Equal,
+                    "ne" => Order::NotEqual,
+                    _ => return None,
+                };
+                Operation::Compare {
+                    to: self.register(to)?,
+                    how,
+                    of: last_type()?,
+                    a: self.operand(a)?,
+                    b: self.operand(b)?,
+                }
+            }
+            (["bra"] | ["bra", "uni"], [label]) => Operation::Jump {
+                to: *self.labels.get(label)?,
+            },
+            (["ret" | "exit"], [""]) => Operation::Return,
+            _ => return None,
+        })
+    }
+
+    fn compute(
+        &mut self,
+        how: Binary,
+        of: Type,
+        to: &'t str,
+        a: &'t str,
+        b: &'t str,
+    ) -> Option<Operation> {
+        Some(Operation::Compute {
+            to: self.register(to)?,
+            how,
+            of,
+            a: self.operand(a)?,
+            b: self.operand(b)?,
+        })
+    }
+
+    fn multiply(
+        &mut self,
+        wide: bool,
+        of: Type,
+        to: &'t str,
+        [a, b, plus]: [&'t str; 3],
+    ) -> Option<Operation> {
+        Some(Operation::Multiply {
+            to: self.register(to)?,
+            wide,
+            of,
+            a: self.operand(a)?,
+            b: self.operand(b)?,
+            plus: self.operand(plus)?,
+        })
+    }
+
+    fn operand(&mut self, text: &'t str) -> Option<Operand> {
+        if let Some(special) = special(text) {
+            return Some(special);
+        }
+        if text.starts_with('%') {
+            return self.register(text).map(Operand::Register);
+        }
+        number(text).map(Operand::Number)
+    }
+
+    /// ` .b64 %rd<12>`, ` .b32 %r1, %r2`.
+    fn declare(&mut self, declaration: &'t str) {
+        let Some((_, names)) = declaration.trim().split_once(char::is_whitespace) else {
+            return;
+        };
+        for name in names.split(',').map(str::trim) {
+            self.declared
+                .push(name.split_once('<').map_or(name, |(name, _)| name));
+        }
+    }
+
+    /// A declared register by its name; a number of its own for each. All others are
+    /// special ones, of which only those of [`special`] are known.
+    fn register(&mut self, name: &'t str) -> Option<usize> {
+        let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if !self.declared.iter().any(|&d| d == name || d == family) {
+            return None;
+        }
+        let next = self.registers.len();
+        Some(*self.registers.entry(name).or_insert(next))
+    }
+}
+
+/// `ld.u32`, `st.global.u8`: a plain access to global memory.
+fn is_global(words: &[&str]) -> bool {
+    matches!(words, [_, _] | [_, "global", _])
+}
+
+/// `[%rd1+4]` and `[name]`.
+fn address(text: &str) -> Option<(&str, u64)> {
+    let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+    match inner.split_once('+') {
+        None => Some((inner.trim(), 0)),
+        Some((name, offset)) => Some((name.trim(), number(offset.trim())?)),
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse::<i64>().map(i64::cast_unsigned).ok(),
+    }
+}
+
+fn special(text: &str) -> Option<Operand> {
+    let (name, dimension) = text.split_once('.')?;
+    let which = match name {
+        "%tid" => Special::Thread,
+        "%ctaid" => Special::Block,
+        "%ntid" => Special::Threads,
+        "%nctaid" => Special::Blocks,
+        _ => return None,
+    };
+    let dimension = ["x", "y", "z"].iter().position(|&d| d == dimension)?;
+    Some(Operand::Special(which, dimension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of four bytes, by address.
+    #[derive(Default)]
+    struct Words(HashMap<u64, u32>);
+
+    impl Memory for Words {
+        fn load(&mut self, address: u64, bytes: usize) -> u64 {
+            assert_eq!(bytes, 4);
+            u64::from(self.0.get(&address).copied().unwrap_or(0))
+        }
+
+        fn store(&mut self, address: u64, bytes: usize, value: u64) {
+            assert_eq!(bytes, 4);
+            self.0.insert(address, value as u32);
+        }
+    }
+
+    fn run(body: &str, parameters: &[&str], arguments: &[u64], memory: &mut Words) {
+        let program = Program::parse(body, parameters).expect("it can be run");
+        for thread in 0..4 {
+            let thread = Thread {
+                thread: [thread, 0, 0],
+                block: [1, 0, 0],
+                threads: [4, 1, 1],
+                blocks: [2, 1, 1],
+            };
+            let outcome = program.run(arguments, thread, memory, &mut 1000);
+            assert_eq!(outcome, Ok(()));
+        }
+    }
+
+    #[test]
+    fn threads_address_their_own_numbers_and_stop_at_the_count() {
+        let body = "{
+            .reg .pred %p<2>; .reg .b32 %r<7>; .reg .b64 %rd<12>;
+            ld.param.b64 %rd3, [out]; ld.param.b64 %rd7, [count];
+            cvta.to.global.u64 %rd5, %rd3;
+            mov.u32 %r1, %ctaid.x;
+            mov.u32 %r2, %ntid.x;
+            mov.u32 %r3, %tid.x;
+            mad.lo.s32 %r4, %r1, %r2, %r3;
+            cvt.u64.u32 %rd9, %r4;
+            setp.ge.u64 %p1, %rd9, %rd7;
+            @%p1 bra $DONE;
+            shl.b64 %rd10, %rd9, 2;
+            add.s64 %rd11, %rd5, %rd10;
+            neg.s32 %r5, %r4;
+            st.global.u32 [%rd11+8], %r5;
+            $DONE: ret;
+        }";
+        let mut memory = Words::default();
+        run(body, &["out", "count"], &[0x1000, 7], &mut memory);
+        let mut written: Vec<_> = memory.0.into_iter().collect();
+        written.sort_unstable();
+        let expected = [4, 5, 6].map(|n: i32| (0x1008 + 4 * n as u64, (-n).cast_unsigned()));
+        assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn signs_widths_and_shifts_are_those_of_the_type() {
+        let s32 = Type {
+            bits: 32,
+            signed: true,
+        };
+        let u32_ = Type {
+            bits: 32,
+            signed: false,
+        };
+        assert_eq!(s32.of(0xffff_ffff), u64::MAX);
+        assert_eq!(u32_.of(u64::MAX), 0xffff_ffff);
+        assert!(Order::Less.holds(s32, 0xffff_ffff, 0));
+        assert!(Order::Greater.holds(u32_, 0xffff_ffff, 0));
+        assert_eq!(Binary::ShiftRight.of(s32, 0x8000_0000, 31), u64::MAX);
+        assert_eq!(Binary::ShiftRight.of(u32_, 0x8000_0000, 31), 1);
+        assert_eq!(Binary::ShiftLeft.of(u32_, 1, 40), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_run_has_no_program() {
+        for line in [
+            "mov.u64 %rd1, %clock64",
+            "bar.sync 0",
+            "ld.shared.u32 %r1, [%rd1]",
+            "add.f32 %f1, %f2, %f3",
+            "bra $NOWHERE",
+            "ld.param.u64 %rd1, [other]",
+        ] {
+            assert_eq!(
+                Program::parse(
+                    &format!(
+                        "{{ .reg .b64 %rd<3>; .reg .f32 %f<4>; .reg .b32 %r1; {line}; ret; }}"
+                    ),
+                    &["p"]
+                ),
+                None,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_loop_that_does_not_end_is_ended() {
+        let program = Program::parse("{ $L: bra.uni $L; }", &[]).expect("it can be run");
+        let ended = program.run(&[], Thread::default(), &mut Words::default(), &mut 100);
+        assert_eq!(ended, Err(TooLong));
+    }
+}

@@ -1,0 +1,198 @@
+//! Memory and kernels in stream order, and the default pool.
+
+use std::sync::Arc;
+
+use cudart_ffi::{cudaError_t, cudaMemPoolAttr};
+
+use super::{KernelRequest, Outcome, Runtime};
+use crate::effects::{Effect, KernelRun};
+
+/// What the handles of the default pools are above: a device's number is added. No
+/// other handle of the model is so small.
+const DEFAULT_POOL: u64 = 0x1000;
+
+impl Runtime {
+    /// `cudaMallocAsync`: memory of the default pool of the stream's device, or an
+    /// alloc node if the stream captures (R17).
+    ///
+    /// # Errors
+    ///
+    /// 1 for no bytes, 400 for what is no stream, 2 when the device has not enough,
+    /// 801 without memory pools.
+    pub fn malloc_async(&mut self, bytes: u64, stream: u64, current: i32) -> Outcome<u64> {
+        let id = self.any_stream(stream, current)?;
+        if !self.profile.memory_pools_supported {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        if bytes == 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        if self.is_capturing(id) {
+            return self.capture_malloc(id, bytes);
+        }
+        self.enqueue(id, 0, 0);
+        let now = self.now();
+        let device = self.streams.get(id).map_or(0, |stream| stream.device);
+        let device = self
+            .devices
+            .get_mut(device)
+            .ok_or(cudaError_t::INVALID_DEVICE)?;
+        let room = device.free_bytes(&self.profile);
+        device
+            .async_pool
+            .allocate(bytes, room, now)
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+    }
+
+    /// Frees memory of a pool at a time. Whether any starts at the address.
+    pub(super) fn free_pooled(&mut self, address: u64, time: crate::clock::Nanos) -> bool {
+        self.devices
+            .iter_mut()
+            .any(|device| device.async_pool.free_at(address, time))
+    }
+
+    /// Something was waited for: pools give back what is above their threshold.
+    pub fn release_pools(&mut self) {
+        let now = self.now();
+        for device in &mut self.devices {
+            let threshold = device.async_pool.threshold();
+            device.async_pool.trim(threshold, now);
+        }
+    }
+
+    /// `cudaDeviceGetDefaultMemPool`.
+    ///
+    /// # Errors
+    ///
+    /// 101 for no device, 801 without memory pools.
+    pub fn default_pool(&self, device: i32) -> Outcome<u64> {
+        let (index, _) = self.device(device)?;
+        if !self.profile.memory_pools_supported {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        Ok(DEFAULT_POOL + index as u64)
+    }
+
+    /// `cudaMemPoolTrimTo`: leaves the graphs' memory alone (R44).
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no pool.
+    pub fn pool_trim_to(&mut self, pool: u64, keep: u64) -> Outcome {
+        let now = self.now();
+        self.pool_device(pool)?.async_pool.trim(keep, now);
+        Ok(())
+    }
+
+    /// `cudaMemPoolGetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no pool, and for an attribute that the table does not name.
+    pub fn pool_attribute(&mut self, pool: u64, attr: cudaMemPoolAttr) -> Outcome<u64> {
+        let now = self.now();
+        let pool = &mut self.pool_device(pool)?.async_pool;
+        pool.settle(now);
+        match attr {
+            cudaMemPoolAttr::RELEASE_THRESHOLD => Ok(pool.threshold()),
+            cudaMemPoolAttr::RESERVED_MEM_CURRENT => Ok(pool.reserved()),
+            cudaMemPoolAttr::USED_MEM_CURRENT => Ok(pool.used()),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaMemPoolSetAttribute`: the release threshold.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no pool, and for any other attribute.
+    pub fn set_pool_attribute(&mut self, pool: u64, attr: cudaMemPoolAttr, value: u64) -> Outcome {
+        let pool = &mut self.pool_device(pool)?.async_pool;
+        match attr {
+            cudaMemPoolAttr::RELEASE_THRESHOLD => {
+                pool.set_threshold(value);
+                Ok(())
+            }
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    fn pool_device(&mut self, pool: u64) -> Outcome<&mut super::Device> {
+        pool.checked_sub(DEFAULT_POOL)
+            .and_then(|index| usize::try_from(index).ok())
+            .and_then(|index| self.devices.get_mut(index))
+            .ok_or(cudaError_t::INVALID_VALUE)
+    }
+
+    /// `cudaLaunchKernel`: in the stream, or a kernel node if the stream captures.
+    ///
+    /// # Errors
+    ///
+    /// 98 and 400 for the kernel, 400 for what is no stream, 9 for a shape that no
+    /// device takes.
+    pub fn launch_kernel(
+        &mut self,
+        request: &KernelRequest,
+        arguments: Vec<u64>,
+        stream: u64,
+        current: i32,
+    ) -> Outcome {
+        let id = self.any_stream(stream, current)?;
+        let code = self.kernel(request.kernel)?;
+        let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_CONFIGURATION)?;
+        if self.is_capturing(id) {
+            return self.capture_kernel(id, request, arguments);
+        }
+        let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
+        let effect = self.kernel_effect(request, arguments);
+        self.enqueue(id, duration, 0);
+        self.apply(effect.as_slice());
+        Ok(())
+    }
+
+    /// What a kernel does to memory, if the model can run it.
+    pub(super) fn kernel_effect(
+        &self,
+        request: &KernelRequest,
+        arguments: Vec<u64>,
+    ) -> Option<Effect> {
+        let program = self.kernel(request.kernel).ok()?.program.as_ref()?;
+        Some(Effect::Kernel(KernelRun {
+            program: Arc::clone(program),
+            grid: request.grid,
+            block: request.block,
+            arguments: arguments.into(),
+        }))
+    }
+
+    /// Notes what a kernel node does to memory when its graph runs.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no node.
+    pub fn note_kernel(
+        &mut self,
+        node: u64,
+        request: &KernelRequest,
+        arguments: Vec<u64>,
+    ) -> Outcome {
+        match self.kernel_effect(request, arguments) {
+            Some(effect) => self.note_effect(node, effect),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes what a node does to memory when its graph runs.
+    pub(super) fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
+        let place = crate::slab::Id::from_handle(node)
+            .and_then(|id| self.nodes.get(id))
+            .copied()
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let graph = self
+            .graphs
+            .get_mut(place.graph)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        graph.effects.push((place.index, effect));
+        Ok(())
+    }
+}

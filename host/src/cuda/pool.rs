@@ -1,0 +1,190 @@
+//! Stream-ordered memory: a device's default pool, and what it allocates.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cudart_ffi::{cudaMemPool_t, cudaMemPoolAttr};
+
+use super::device::Device;
+use super::error::Result;
+use super::graph::DeviceAddress;
+use super::runtime::Runtime;
+use super::stream::Stream;
+
+/// A device's default pool, which belongs to the device. It is not the graphs' pool
+/// (R44).
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryPool<'rt> {
+    runtime: &'rt Runtime,
+    raw: cudaMemPool_t,
+}
+
+/// An allocation of a pool. One that is dropped is freed, after a wait for the device.
+#[derive(Debug)]
+pub struct Pooled<'rt> {
+    runtime: &'rt Runtime,
+    raw: *mut c_void,
+}
+
+impl<'rt> Device<'rt> {
+    /// The pool that allocations in streams come from.
+    ///
+    /// # Errors
+    ///
+    /// 801 without memory pools.
+    #[doc(alias = "cudaDeviceGetDefaultMemPool")]
+    pub fn default_pool(&self) -> Result<MemoryPool<'rt>> {
+        let mut raw = cudaMemPool_t::NULL;
+        // SAFETY: the pointer is valid for the write of a handle.
+        let code = unsafe {
+            self.runtime
+                .api
+                .cudaDeviceGetDefaultMemPool(&raw mut raw, self.ordinal())
+        };
+        self.runtime.check("cudaDeviceGetDefaultMemPool", code)?;
+        Ok(MemoryPool {
+            runtime: self.runtime,
+            raw,
+        })
+    }
+}
+
+impl MemoryPool<'_> {
+    /// Bytes of it that are allocated.
+    ///
+    /// # Errors
+    ///
+    /// Those of the query.
+    pub fn used_bytes(&self) -> Result<u64> {
+        self.get(cudaMemPoolAttr::USED_MEM_CURRENT)
+    }
+
+    /// Physical bytes that it holds.
+    ///
+    /// # Errors
+    ///
+    /// Those of the query.
+    pub fn reserved_bytes(&self) -> Result<u64> {
+        self.get(cudaMemPoolAttr::RESERVED_MEM_CURRENT)
+    }
+
+    /// Reserved bytes above this are given back when something is waited for; 0 if
+    /// nobody has changed it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the query.
+    pub fn release_threshold_bytes(&self) -> Result<u64> {
+        self.get(cudaMemPoolAttr::RELEASE_THRESHOLD)
+    }
+
+    /// Sets the release threshold.
+    ///
+    /// # Errors
+    ///
+    /// Those of the call.
+    #[doc(alias = "cudaMemPoolSetAttribute")]
+    pub fn set_release_threshold(&self, mut bytes: u64) -> Result<()> {
+        // SAFETY: the pool is the device's, and this attribute is a u64, which the
+        // pointer is valid for.
+        let code = unsafe {
+            self.runtime.api.cudaMemPoolSetAttribute(
+                self.raw,
+                cudaMemPoolAttr::RELEASE_THRESHOLD,
+                (&raw mut bytes).cast(),
+            )
+        };
+        self.runtime.check("cudaMemPoolSetAttribute", code)
+    }
+
+    /// Gives back to the system what is not allocated, down to `keep` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the call.
+    #[doc(alias = "cudaMemPoolTrimTo")]
+    pub fn trim_to(&self, keep: u64) -> Result<()> {
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+        // SAFETY: the pool is the device's, and takes a size.
+        let code = unsafe { self.runtime.api.cudaMemPoolTrimTo(self.raw, keep) };
+        self.runtime.check("cudaMemPoolTrimTo", code)
+    }
+
+    #[doc(alias = "cudaMemPoolGetAttribute")]
+    fn get(&self, attribute: cudaMemPoolAttr) -> Result<u64> {
+        let mut bytes = 0_u64;
+        // SAFETY: the pool is the device's; every attribute that the table names is a
+        // u64, which the pointer is valid for.
+        let code = unsafe {
+            self.runtime
+                .api
+                .cudaMemPoolGetAttribute(self.raw, attribute, (&raw mut bytes).cast())
+        };
+        self.runtime.check("cudaMemPoolGetAttribute", code)?;
+        Ok(bytes)
+    }
+}
+
+impl<'rt> Stream<'rt> {
+    /// Allocates from the default pool, in the order of the stream.
+    ///
+    /// # Errors
+    ///
+    /// 2 when the device has not enough, 801 without memory pools, 900 while the
+    /// stream is captured: [`Capture::allocate`](super::Capture::allocate) does that.
+    #[doc(alias = "cudaMallocAsync")]
+    pub fn allocate(&self, bytes: u64) -> Result<Pooled<'rt>> {
+        if self.is_captured() {
+            return Err(self.captured("cudaMallocAsync"));
+        }
+        let mut raw = ptr::null_mut();
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: the stream is alive; the pointer is valid for the write of a pointer.
+        let code = unsafe {
+            self.runtime
+                .api
+                .cudaMallocAsync(&raw mut raw, size, self.raw)
+        };
+        self.runtime.check("cudaMallocAsync", code)?;
+        Ok(Pooled {
+            runtime: self.runtime,
+            raw,
+        })
+    }
+}
+
+impl<'rt> Pooled<'rt> {
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> DeviceAddress {
+        DeviceAddress(self.raw.addr() as u64)
+    }
+
+    /// Frees it in the order of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Those of the call.
+    #[doc(alias = "cudaFreeAsync")]
+    pub fn free_async(mut self, stream: &Stream<'rt>) -> Result<()> {
+        if stream.is_captured() {
+            return Err(stream.captured("cudaFreeAsync"));
+        }
+        let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
+        // SAFETY: the memory is this value's own, which has forgotten it; the stream
+        // is alive.
+        let code = unsafe { self.runtime.api.cudaFreeAsync(raw, stream.raw) };
+        self.runtime.check("cudaFreeAsync", code)
+    }
+}
+
+impl Drop for Pooled<'_> {
+    fn drop(&mut self) {
+        if self.raw.is_null() {
+            return;
+        }
+        // SAFETY: the memory is this value's own, whose life ends here.
+        let code = unsafe { self.runtime.api.cudaFree(self.raw) };
+        self.runtime.note_closed("cudaFree", code);
+    }
+}

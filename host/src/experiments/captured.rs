@@ -1,0 +1,173 @@
+//! Allocations in a captured stream are graph allocations.
+
+use std::time::Duration;
+
+use super::graphs::{SHORT_HOLD, alloc_spin_free};
+use super::{Experiment, Lab, Notebook};
+use crate::cuda::{
+    DeviceAddress, Graph, KernelLaunch, LiveAllocation, Result, Stream, cudaError_t,
+};
+use crate::results::Action;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "captured",
+    title: "Allocations in a captured stream",
+    shows: "cudaMallocAsync, a kernel and cudaFreeAsync in a captured stream become a graph \
+            with the footprint of one that is built by hand, and nothing of it comes from the \
+            stream-ordered pool. A captured allocation without a free outlives the launch.",
+    teaches: "A framework that captures a stream while its allocator calls cudaMallocAsync \
+              builds graph memory nodes without saying so. Its graph then has their limits \
+              (one exec, no clone, no relaunch while something is allocated) and its memory is \
+              in the graphs' pool: freed by the graph or by hand, given back by \
+              cudaDeviceGraphMemTrim, and not seen by cudaMemPoolTrimTo.",
+    rules: &["R14", "R17", "R25", "R31", "R42", "R44", "R48"],
+    run,
+};
+
+fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
+    let unit = lab.unit_bytes();
+    let hold = lab.fixed_hold.unwrap_or(SHORT_HOLD);
+    let memory = lab.device.graph_memory();
+    let pool = lab.device.default_pool()?;
+    let in_pool_before = pool.reserved_bytes()?;
+    let stream = Stream::new(lab.runtime)?;
+    notebook.baseline()?;
+
+    let (by_hand, address) = notebook
+        .step("build alloc, kernel, free by hand", Action::Instantiate)
+        .graph(0)
+        .done(|| alloc_spin_free(lab, hold))?;
+    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    let _ = notebook
+        .step("launch the one built by hand", Action::Launch)
+        .graph(0)
+        .stream(0)
+        .address(address)
+        .hold(hold)
+        .done(|| by_hand.launch(&stream))?;
+    let footprint = notebook.last().used_bytes;
+    stream.synchronize()?;
+    by_hand.destroy()?;
+    notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+
+    let (graph, address) = notebook
+        .step(
+            "capture cudaMallocAsync, kernel, cudaFreeAsync",
+            Action::Instantiate,
+        )
+        .graph(1)
+        .done(|| capture(lab, &stream, hold, Frees::Yes))?;
+    notebook.allocation("x", 1, address, lab.allocation_bytes);
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes("R17 R31", "a captured allocation maps nothing yet", 0, used);
+    let exec = graph.instantiate()?;
+    let second = notebook
+        .step("instantiate it twice", Action::Refuse)
+        .graph(1)
+        .done(|| Ok(graph.instantiate()))?;
+    notebook.check_code(
+        "R17 R25",
+        "what was captured are memory nodes: one exec only",
+        cudaError_t::NOT_SUPPORTED,
+        &second,
+    );
+    let launched = notebook
+        .step("launch the captured one", Action::Launch)
+        .graph(1)
+        .stream(0)
+        .address(address)
+        .hold(hold)
+        .done(|| exec.launch(&stream))?;
+    let used = notebook.last().used_bytes;
+    notebook.check_bytes(
+        "R17 R48",
+        "captured and built by hand have one footprint",
+        footprint,
+        used,
+    );
+    notebook.check_bytes("R48", "which is one unit", unit, used);
+    notebook.check_count(
+        "R17",
+        "the captured free belongs to the graph",
+        0,
+        launched.live.len(),
+    );
+    let in_pool = pool.reserved_bytes()?;
+    notebook.check_bytes(
+        "R17 R44",
+        "the stream-ordered pool holds nothing of it",
+        in_pool_before,
+        in_pool,
+    );
+    stream.synchronize()?;
+    exec.destroy()?;
+
+    without_a_free(lab, notebook, &stream)?;
+    notebook.trim_to_nothing("R42 R44", "the graphs' trim gives everything back")
+}
+
+/// Whether the capture frees what it allocates.
+#[derive(Clone, Copy, PartialEq)]
+enum Frees {
+    Yes,
+    No,
+}
+
+/// Captures an allocation, a kernel and perhaps a free.
+fn capture<'rt>(
+    lab: &Lab<'rt>,
+    stream: &Stream<'rt>,
+    hold: Duration,
+    frees: Frees,
+) -> Result<(Graph<'rt>, DeviceAddress)> {
+    let mut capture = stream.capture(lab.device.ordinal())?;
+    let address = capture.allocate(lab.allocation_bytes)?;
+    let spin = KernelLaunch {
+        blocks: 1,
+        arguments: &[lab.clocks(hold).cast_unsigned()],
+    };
+    capture.launch(lab.kernel, spin)?;
+    if frees == Frees::Yes {
+        capture.free(address)?;
+    }
+    Ok((capture.end()?, address))
+}
+
+/// A captured allocation that the capture does not free.
+fn without_a_free<'rt>(
+    lab: &Lab<'rt>,
+    notebook: &mut Notebook<'_>,
+    stream: &Stream<'rt>,
+) -> Result<()> {
+    let (graph, address) = notebook
+        .step("capture without the free", Action::Instantiate)
+        .graph(2)
+        .done(|| capture(lab, stream, Duration::ZERO, Frees::No))?;
+    notebook.allocation("x", 2, address, lab.allocation_bytes);
+    let exec = graph.instantiate()?;
+    let launched = notebook
+        .step("launch it", Action::Launch)
+        .graph(2)
+        .stream(0)
+        .address(address)
+        .hold(Duration::ZERO)
+        .done(|| exec.launch(stream))?;
+    notebook.check_count(
+        "R14 R17",
+        "a captured allocation without a free outlives the launch",
+        1,
+        launched.live.len(),
+    );
+    let freed = notebook
+        .step("free it", Action::Free)
+        .address(address)
+        .done(|| Ok(launched.live.into_iter().try_for_each(LiveAllocation::free)))?;
+    notebook.check_code(
+        "R14",
+        "and is freed like any graph's",
+        cudaError_t::SUCCESS,
+        &freed,
+    );
+    stream.synchronize()?;
+    exec.destroy()
+}
