@@ -1,7 +1,7 @@
 //! Chooses where to run: a GPU that is fit for it, or the model runtime.
 
 use cudart_ffi::loader::LoadError;
-use cudart_ffi::{Cudart, Search};
+use cudart_ffi::{Cudart, Search, cudaError_t};
 
 use cudart_model::ClockKind;
 
@@ -142,6 +142,7 @@ fn not_loaded(error: LoadError) -> Stop {
 /// driver, then a device, then its memory pools.
 fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i32>, Stop> {
     let Some(driver) = runtime.driver_version() else {
+        runtime.driver_query()?;
         return Err(Stop::waived(
             "there is no NVIDIA driver",
             "run on a machine with an NVIDIA GPU and its driver, or use --backend model",
@@ -155,6 +156,7 @@ fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i3
             "update the NVIDIA driver (R470 or later), or use --backend model",
         ));
     }
+    runtime.versions_were_told()?;
     let count = match runtime.device_count() {
         Ok(count) if count > 0 => count,
         Ok(_) => {
@@ -163,7 +165,10 @@ fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i3
                 "use --backend model",
             ));
         }
-        Err(error) => return Err(Stop::waived(error.to_string(), error.advice())),
+        Err(error) if means_no_gpu(error.code) => {
+            return Err(Stop::waived(error.to_string(), error.advice()));
+        }
+        Err(error) => return Err(error.into()),
     };
     let ordinal = match wanted {
         Some(DeviceChoice::All) => return Ok((0..count).collect()),
@@ -182,6 +187,14 @@ fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i3
     };
     needs_memory_pools(Device::new(runtime, ordinal))?;
     Ok(vec![ordinal])
+}
+
+/// Whether a code says that this machine has no GPU for this library.
+fn means_no_gpu(code: cudaError_t) -> bool {
+    matches!(
+        code,
+        cudaError_t::NO_DEVICE | cudaError_t::INSUFFICIENT_DRIVER
+    )
 }
 
 /// Whether the device has what graph memory needs (R54).

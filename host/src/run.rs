@@ -94,8 +94,18 @@ impl<'a> Run<'a> {
         self.waived_everywhere()
     }
 
-    /// One device's section, from its first query to its last experiment.
+    /// One device's section, and what could not be closed after it.
     fn device(&mut self, device: Device<'a>) -> Result<(), Stop> {
+        self.section(device)?;
+        if let Some(error) = self.runtime.first_error(None) {
+            // The experiments have ended, and their results are kept.
+            self.note_stop(error.into());
+        }
+        Ok(())
+    }
+
+    /// One device's section, from its first query to its last experiment.
+    fn section(&mut self, device: Device<'a>) -> Result<(), Stop> {
         let kernel = match self.kernel(device) {
             Ok(kernel) => kernel,
             Err(stop) => return self.stopped(stop),
@@ -161,6 +171,12 @@ impl<'a> Run<'a> {
         if self.args.on.device != Some(DeviceChoice::All) {
             return Err(stop);
         }
+        self.note_stop(stop);
+        self.reporter.device(&self.result)?;
+        Ok(self.reporter.device_end(&self.result)?)
+    }
+
+    fn note_stop(&mut self, stop: Stop) {
         let waived = stop.kind == StopKind::Waived;
         self.note(|section| {
             section.stopped = Some(Stopped {
@@ -174,8 +190,6 @@ impl<'a> Run<'a> {
                 Verdict::Fail
             };
         });
-        self.reporter.device(&self.result)?;
-        Ok(self.reporter.device_end(&self.result)?)
     }
 
     /// The kernel, loaded on a device that is fit for it and current.

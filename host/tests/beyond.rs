@@ -163,7 +163,7 @@ fn a_code_that_is_not_the_expected_one_fails_its_check_and_no_other() {
         ("limits", "cudaGraphClone:1=1", "a clone"),
         ("limits", "cudaGraphDestroyNode:1=1", "removing a node"),
         ("limits", "cudaGraphAddChildGraphNode:1=1", "a child graph"),
-        ("relaunch-unfreed", "cudaGraphLaunch:4=801", "relaunch"),
+        ("relaunch-unfreed", "cudaGraphLaunch:3=801", "relaunch"),
         (
             "out-of-memory",
             "cudaGraphLaunch:11=1",

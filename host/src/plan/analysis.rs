@@ -6,7 +6,7 @@ use cudart_model::Profile;
 
 use super::description::{Freed, Graph, Kind, Work};
 use super::findings;
-use super::layout::{Layout, Source};
+use super::layout::{Layout, Layouts, Source};
 use super::result::{
     AddressSource, AllocationPlan, BlockPlan, GraphPlan, MemoryPlan, Problem, RegionPlan,
     TimelineEvent,
@@ -42,7 +42,11 @@ pub fn analyse(
     let order = match timeline::topological(graph) {
         Ok(order) => order,
         Err(cycle) => {
-            let mut names: Vec<&str> = cycle.nodes.iter().map(|&n| graph.node_name(n)).collect();
+            let mut names: Vec<String> = cycle
+                .nodes
+                .iter()
+                .map(|&n| graph.node_name(n).to_string())
+                .collect();
             names.truncate(8);
             let more = if cycle.nodes.len() > names.len() {
                 " -> ..."
@@ -53,7 +57,7 @@ pub fn analyse(
                 what: format!(
                     "the dependencies go round, so it cannot be instantiated: {}{more} -> {}",
                     names.join(" -> "),
-                    names.first().unwrap_or(&""),
+                    names.first().map_or("", String::as_str),
                 ),
                 remedy: "leave one of these dependencies out".to_owned(),
             });
@@ -73,8 +77,8 @@ pub fn analyse(
         });
         return (plan, None);
     }
-    let layout = match Layout::of(graph, machine.granularity()) {
-        Ok(layout) => layout,
+    let layouts = match Layouts::of(graph, machine.granularity()) {
+        Ok(layouts) => layouts,
         Err(refused) => {
             plan.problem = Some(Problem {
                 what: refused.to_string(),
@@ -90,7 +94,8 @@ pub fn analyse(
                 .to_owned(),
         );
     }
-    plan.findings = findings::find(graph, &layout, frees_known);
+    plan.findings = findings::find(graph, &layouts, frees_known);
+    let layout = layouts.dumped.unwrap_or(layouts.computed);
     plan.memory = Some(memory(graph, &layout, &Timeline::along(graph, &order)));
     (plan, Some(layout))
 }
@@ -113,7 +118,7 @@ fn unknown_types(graph: &Graph) -> Vec<(String, usize)> {
 }
 
 fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline) -> MemoryPlan {
-    let name = |node: u32| graph.node_name(node).to_owned();
+    let name = |node: u32| graph.node_name(node);
     let regions = layout.regions();
     let asked_bytes = layout
         .allocations

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::name::Name;
+
 /// A node's place in its graph, counted from 0 in the order of creation.
 pub type NodeIndex = u32;
 
@@ -39,7 +41,7 @@ pub struct Graph {
 #[derive(Debug, Clone)]
 pub struct Node {
     /// Its name in the description.
-    pub name: Box<str>,
+    pub name: Name,
     /// The place of its title in [`Graph::titles`].
     pub title: Option<u32>,
     /// What it does.
@@ -160,8 +162,9 @@ pub struct Use {
 impl Graph {
     /// The name of a node; empty for a number that names none.
     #[must_use]
-    pub fn node_name(&self, node: NodeIndex) -> &str {
-        self.nodes.get(node as usize).map_or("", |node| &node.name)
+    pub fn node_name(&self, node: NodeIndex) -> Name {
+        let node = self.nodes.get(node as usize);
+        node.map_or_else(|| Name::from(""), |node| node.name.clone())
     }
 
     /// The title of a node, such as a kernel's name.

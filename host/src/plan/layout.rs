@@ -6,6 +6,7 @@ use std::fmt;
 use cudart_model::address::{AddressError, AddressSpace, BlockSet, Granularity, Order};
 
 use super::description::{Freed, Graph, Kind, NodeIndex};
+use super::name::Name;
 
 /// Where addresses are taken from when nothing else is known (M2).
 pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
@@ -57,6 +58,34 @@ pub struct Layout {
     granularity: Granularity,
 }
 
+/// A graph's layouts, and the order of its nodes.
+#[derive(Debug, Clone)]
+pub struct Layouts {
+    /// With the dump's addresses, if it has all of them.
+    pub dumped: Option<Layout>,
+    /// With the addresses that the rule gives.
+    pub computed: Layout,
+    /// The order of the nodes, all dependencies in it.
+    pub order: Order,
+}
+
+impl Layouts {
+    /// Lays a graph out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::computed`].
+    pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
+        let (computed, order) = Layout::changed(graph, granularity, &Change::default())?;
+        let dumped = Layout::dumped(graph, granularity, &computed);
+        Ok(Self {
+            dumped,
+            computed,
+            order,
+        })
+    }
+}
+
 /// Why the runtime would not add a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
@@ -92,18 +121,6 @@ pub struct Change {
     pub size: Option<(NodeIndex, u64)>,
     /// Alloc nodes that are left out, with their free nodes.
     pub without: BTreeSet<NodeIndex>,
-}
-
-/// The order of a graph's nodes, all dependencies in it.
-#[must_use]
-pub fn order(graph: &Graph) -> Order {
-    let change = Change::default();
-    let (mut order, mut later) = (Order::new(), Vec::new());
-    for (node, _) in graph.indexed() {
-        add_node(&mut order, graph, node, &change, &mut later);
-    }
-    add_later(&mut order, later);
-    order
 }
 
 /// Adds a node with those of its dependencies that were there before it; the others
@@ -143,8 +160,7 @@ impl Layout {
     ///
     /// As [`Layout::computed`].
     pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
-        let computed = Self::computed(graph, granularity)?;
-        Ok(Self::dumped(graph, granularity, &computed).unwrap_or(computed))
+        Layouts::of(graph, granularity).map(|layouts| layouts.dumped.unwrap_or(layouts.computed))
     }
 
     /// Addresses by the driver's rule, from the base of the dump where there is one.
@@ -353,13 +369,13 @@ fn end_of(allocations: &[Placed], base: u64) -> u64 {
     allocations.iter().map(Placed::end).max().unwrap_or(base)
 }
 
-fn refused(node: &str, why: AddressError) -> Refused {
+fn refused(node: &Name, why: AddressError) -> Refused {
     let code = match why {
         AddressError::Exhausted { .. } => 2,
         _ => 1,
     };
     Refused {
-        node: node.to_owned(),
+        node: node.to_string(),
         code,
         why: why.to_string(),
     }

@@ -18,6 +18,7 @@ pub mod findings;
 pub mod forecast;
 mod input;
 pub mod layout;
+pub mod name;
 pub mod play;
 pub mod programme;
 pub mod result;

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::findings::Finding;
+use super::name::Name;
 use super::play::Failure;
 
 /// The version of the JSON form.
@@ -85,7 +86,7 @@ pub struct MemoryPlan {
     /// The most alive at once in the order of [`timeline`](Self::timeline).
     pub peak_alive_bytes: u64,
     /// The node at which that is first reached.
-    pub peak_at: Option<String>,
+    pub peak_at: Option<Name>,
     /// What a launch maps: attribute UsedMemCurrent after it (M16).
     pub footprint_bytes: u64,
     /// Of the footprint, bytes that no allocation touches: the cost of whole blocks.
@@ -127,13 +128,13 @@ pub enum AddressSource {
 #[derive(Debug, Clone, Serialize)]
 pub struct AllocationPlan {
     /// The alloc node.
-    pub node: String,
+    pub node: Name,
     /// The bytes asked for.
     pub bytes: u64,
     /// From [`MemoryPlan::base_address`].
     pub offset_bytes: u64,
     /// The free node; `None` outlives the launch (R14).
-    pub freed_by: Option<String>,
+    pub freed_by: Option<Name>,
 }
 
 /// A range of addresses.
@@ -144,7 +145,7 @@ pub struct RegionPlan {
     /// How long.
     pub bytes: u64,
     /// The alloc nodes in the order of creation; more than one share it.
-    pub nodes: Vec<String>,
+    pub nodes: Vec<Name>,
 }
 
 /// A block of the footprint.
@@ -162,7 +163,7 @@ pub struct BlockPlan {
 #[derive(Debug, Clone, Serialize)]
 pub struct TimelineEvent {
     /// The node.
-    pub node: String,
+    pub node: Name,
     /// `alloc` or `free`.
     pub action: &'static str,
     /// The bytes that it allocates or frees.

@@ -179,12 +179,20 @@ impl<'a> Planner<'a> {
             .collect();
         for (graph, layout) in &with_memory {
             let rule = self.by_rule(&[(graph, layout)]);
-            let one = forecast::one_stream(graph, self.args.launches);
-            self.programme(one, || rule.one_stream(self.args.launches))?;
-            if self.args.streams > 1 {
-                let many =
-                    forecast::at_once(graph, self.args.streams, self.overlap(self.args.streams));
-                self.programme(many, || rule.at_once(self.args.streams))?;
+            let launches = self.args.launches;
+            self.programme(
+                graph.nodes.len(),
+                || forecast::one_stream(graph, launches),
+                || rule.one_stream(launches),
+            )?;
+            let streams = self.args.streams;
+            if streams > 1 {
+                let overlap = self.overlap(streams);
+                self.programme(
+                    graph.nodes.len().saturating_mul(streams),
+                    || forecast::at_once(graph, streams, overlap),
+                    || rule.at_once(streams),
+                )?;
             }
         }
         if with_memory.len() > 1 {
@@ -194,11 +202,18 @@ impl<'a> Planner<'a> {
                 .collect();
             let all: Vec<Arc<Graph>> = pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
             let rule = self.by_rule(&pairs);
-            self.programme(forecast::all_in_one_stream(&all), || {
-                Some(rule.all_in_one_stream())
-            })?;
-            let at_once = forecast::all_at_once(&all, self.overlap(all.len()));
-            self.programme(at_once, || Some(rule.all_at_once()))?;
+            let nodes = all.iter().map(|graph| graph.nodes.len()).sum();
+            let overlap = self.overlap(all.len());
+            self.programme(
+                nodes,
+                || forecast::all_in_one_stream(&all),
+                || Some(rule.all_in_one_stream()),
+            )?;
+            self.programme(
+                nodes,
+                || forecast::all_at_once(&all, overlap),
+                || Some(rule.all_at_once()),
+            )?;
         }
         Ok(())
     }
@@ -216,16 +231,18 @@ impl<'a> Planner<'a> {
     /// Plans a programme on the model if its graphs are not too large for that.
     fn programme(
         &mut self,
-        scenario: Scenario,
+        nodes: usize,
+        scenario: impl FnOnce() -> Scenario,
         by_rule: impl FnOnce() -> Option<Programme>,
     ) -> Result<(), Stop> {
-        if scenario.node_count() > MOST_ON_MODEL {
+        if nodes > MOST_ON_MODEL {
             if let Some(programme) = by_rule() {
                 self.plan.programmes.push(programme);
                 self.runs.push(None);
             }
             return Ok(());
         }
+        let scenario = scenario();
         let (programme, played) = programme::on_model(&scenario, &self.machine)?;
         self.plan.programmes.push(programme);
         self.runs.push(Some((scenario, played)));

@@ -10,6 +10,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::result::Plan;
 use super::units::{bytes, count};
+use table::{Cut, Table};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -68,7 +69,7 @@ fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     if plan.graphs.len() < 2 {
         return Ok(());
     }
-    let mut table = table::Table::new([
+    let mut table = Table::new([
         "graph",
         "asked",
         "footprint",
@@ -99,7 +100,7 @@ fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         table.row(row);
     }
     writeln!(out, "\n{BOLD}All graphs{BOLD:#}")?;
-    table.write(usize::MAX, out)
+    table.write(&Cut::new(plan.graphs.len(), usize::MAX), out)
 }
 
 /// A share of the longest bar.

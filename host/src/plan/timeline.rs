@@ -134,10 +134,11 @@ impl Timeline {
 mod tests {
     use super::*;
     use crate::plan::description::{Dependencies, Node};
+    use crate::plan::name::Name;
 
     fn graph(kinds: &[Kind], edges: &[(u32, u32)]) -> Graph {
         let node = |kind: &Kind| Node {
-            name: "n".into(),
+            name: Name::from("n"),
             title: None,
             kind: *kind,
         };

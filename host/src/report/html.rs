@@ -316,15 +316,15 @@ fn failed(error: &FailedCall) -> Element {
 
 fn overlap(proof: &OverlapProof) -> Element {
     let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
+    let verdict = if proof.holds() {
+        "Overlap proven"
+    } else {
+        "Overlap not proven"
+    };
     element("p").text(format!(
-        "Overlap {}: {busy} of {} were busy after the last reading. Each graph was held for {}, \
-         a launch and a reading take {}, and it took {}.",
-        if proof.holds() {
-            "proven"
-        } else {
-            "not proven"
-        },
-        units::count(proof.streams_busy.len(), "stream"),
+        "{verdict}: of the streams asked after the last reading, {busy} of {} still had work. \
+         Graphs were held for {}, a launch and a reading take {}, and it took {}.",
+        proof.streams_busy.len(),
         units::time(proof.hold_ms),
         units::time(proof.launch_cost_ms),
         units::count(proof.attempts as usize, "attempt"),

@@ -198,16 +198,11 @@ fn experiment(number: usize, experiment: &ExperimentResult, columns: Option<usiz
     if let Some(proof) = &experiment.overlap {
         let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
         text += &format!(
-            "   Overlap: {busy} of {} streams busy after the last reading; hold {}, launch and reading {}, {} {}.\n",
-            proof.streams_busy.len(),
+            "   Overlap: {busy} of {} busy after the last reading; hold {}, launch and reading {}, {}.\n",
+            units::count(proof.streams_busy.len(), "stream"),
             units::time(proof.hold_ms),
             units::time(proof.launch_cost_ms),
-            proof.attempts,
-            if proof.attempts == 1 {
-                "attempt"
-            } else {
-                "attempts"
-            },
+            units::count(proof.attempts as usize, "attempt"),
         );
     }
     text.push('\n');

@@ -9,6 +9,7 @@ use super::label::{self, Facts};
 use super::lexer::Position;
 use super::parser::Attributes;
 use crate::plan::description::{Graph, MOST_NODES, Work};
+use crate::plan::name::Name;
 
 /// What to do about a dump that lacks what a plan needs.
 const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
@@ -17,7 +18,7 @@ const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGrap
 /// A node as the file has it.
 #[derive(Debug)]
 pub(super) struct RawNode {
-    pub(super) name: Box<str>,
+    pub(super) name: Name,
     pub(super) cluster: u32,
     /// Where it is described; `None` while only edges mention it.
     described: Option<Position>,
@@ -63,7 +64,7 @@ pub(super) struct Collector {
     graphs: Vec<Graph>,
     file: RawFile,
     open: Vec<u32>,
-    by_name: HashMap<Box<str>, u32>,
+    by_name: HashMap<Name, u32>,
     title_numbers: HashMap<Box<str>, u32>,
     plain_labels: bool,
 }
@@ -133,8 +134,8 @@ impl Collector {
 
     /// A node that is named, here or elsewhere described.
     pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, DotError> {
-        let name = String::from_utf8_lossy(name);
-        if let Some(&node) = self.by_name.get(&*name) {
+        let name = Name::from(&*String::from_utf8_lossy(name));
+        if let Some(&node) = self.by_name.get(&name) {
             return Ok(node);
         }
         if self.file.nodes.len() >= MOST_NODES {
@@ -142,12 +143,11 @@ impl Collector {
         }
         let node = self.file.nodes.len() as u32;
         let cluster = self.open.last().copied().unwrap_or(0);
-        let name: Box<str> = name.into();
         self.file.nodes.push(RawNode {
             name: name.clone(),
             cluster,
             described: None,
-            number: number_in(&name),
+            number: name.number(),
             title: None,
             kind: RawKind::Other(Work::Unknown),
         });
@@ -276,10 +276,4 @@ fn work(type_name: &str, facts: &Facts<'_>) -> Work {
         _ if !facts.graphs.is_empty() => Work::Child,
         _ => Work::Unknown,
     }
-}
-
-/// The number at the end of `graph_1_node_34`.
-fn number_in(name: &str) -> Option<u64> {
-    let (_, number) = name.rsplit_once("_node_")?;
-    number.parse().ok()
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::DotError;
 use super::collect::{RawFile, RawKind};
 use crate::plan::description::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, Use, Work};
+use crate::plan::name::Name;
 
 /// The graphs of a file, one for each cluster that is no other's child.
 pub(super) fn flatten(mut file: RawFile, origin: &str) -> Result<Vec<Graph>, DotError> {
@@ -306,7 +307,7 @@ impl Tree {
                 continue;
             };
             if matches!(part, Part::Begin(_)) {
-                let name = format!("{} begin", raw.name).into();
+                let name = Name::from(&*format!("{} begin", raw.name));
                 graph.nodes.push(Node {
                     name,
                     title: None,

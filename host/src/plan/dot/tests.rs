@@ -176,7 +176,11 @@ fn child_graphs_become_part_of_the_graph_around_them() {
         a[label=\"{HOST}\"]; c[label=\"{GRAPH | graph_2}\"]; z[label=\"{HOST}\"]; a -> c -> z;\n\
         subgraph cluster_2 { label=\"graph_2\"; x[label=\"{MEMSET}\"]; y[label=\"{MEMSET}\"]; x -> y }\n}\n}";
     let graph = graph(text);
-    let names: Vec<&str> = graph.nodes.iter().map(|node| &*node.name).collect();
+    let names: Vec<String> = graph
+        .nodes
+        .iter()
+        .map(|node| node.name.to_string())
+        .collect();
     assert_eq!(names, ["a", "c begin", "x", "y", "c", "z"]);
     let after: Vec<&[u32]> = (0..6).map(|node| graph.dependencies.of(node)).collect();
     assert_eq!(after, [&[][..], &[0], &[1], &[2], &[1, 3], &[4]]);

@@ -1,6 +1,8 @@
 //! Allocations that could have had the memory of an earlier one, had they been
 //! ordered after its free node (R3, R4).
 
+use std::borrow::Cow;
+
 use super::{Finding, FindingKind, NewEdge, Search, Severity};
 use crate::plan::description::NodeIndex;
 use crate::plan::layout::{Change, Layout, Placed};
@@ -10,6 +12,9 @@ const ALLOCATIONS: usize = 32;
 
 /// The free nodes tried for each.
 const FREES: usize = 4;
+
+/// Free nodes asked for their order for each: the newest of the smallest first.
+const ASKED: usize = 64;
 
 /// The most edges proposed.
 const EDGES: usize = 256;
@@ -24,11 +29,12 @@ fn cost(layout: &Layout) -> (u64, u64) {
 
 /// Adds the best edge again and again while it saves something.
 pub(super) fn find(search: &mut Search<'_>) -> Option<Finding> {
+    if !search.is_small_enough() {
+        return None;
+    }
     let before = search.used();
     let mut change = Change::default();
-    let mut layout = search.layout.clone();
-    let mut order = search.order.clone();
-    let mut used_after = Vec::new();
+    let (mut layout, mut order) = (Cow::Borrowed(search.layout), Cow::Borrowed(search.order));
     while change.edges.len() < EDGES {
         let candidates = candidates(search, &layout, |later, earlier| {
             order.is_after(later as usize, earlier as usize)
@@ -56,8 +62,7 @@ pub(super) fn find(search: &mut Search<'_>) -> Option<Finding> {
             break;
         };
         change.edges.push(edge);
-        used_after.push(better.used_bytes());
-        (layout, order) = (better, better_order);
+        (layout, order) = (Cow::Owned(better), Cow::Owned(better_order));
     }
     let edges = needed(search, change, layout.used_bytes());
     if edges.is_empty() {
@@ -91,17 +96,18 @@ fn candidates(
     let mut edges = Vec::new();
     for wanted in in_new_space.into_iter().take(ALLOCATIONS) {
         let large_enough = by_size.partition_point(|placed| placed.bytes < wanted.bytes);
-        let frees = by_size
+        // Only a node that was there already can have a say in the address.
+        let older = by_size
             .get(large_enough..)
             .unwrap_or(&[])
             .iter()
-            .filter_map(|placed| {
-                let free = placed.freed_by?;
-                // Only a node that was there already can have a say in the address.
-                let possible = free < wanted.node && !is_after(wanted.node, free);
-                (possible && !search.order.is_after(free as usize, wanted.node as usize))
-                    .then_some((free, wanted.node))
-            });
+            .filter_map(|placed| placed.freed_by)
+            .filter(|&free| free < wanted.node);
+        let frees = older.take(ASKED).filter(|&free| {
+            !is_after(wanted.node, free)
+                && !search.order.is_after(free as usize, wanted.node as usize)
+        });
+        let frees = frees.map(|free| (free, wanted.node));
         edges.extend(frees.take(FREES));
     }
     edges

@@ -12,7 +12,7 @@ use cudart_model::address::Order;
 use serde::Serialize;
 
 use super::description::Graph;
-use super::layout::{Change, Layout};
+use super::layout::{Change, Layout, Layouts};
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -93,8 +93,8 @@ const EFFORT: usize = 3_000_000;
 struct Search<'g> {
     graph: &'g Graph,
     /// Computed addresses: a dump's own say nothing of how it could be.
-    layout: Layout,
-    order: Order,
+    layout: &'g Layout,
+    order: &'g Order,
     effort_left: usize,
     cut_short: bool,
 }
@@ -104,18 +104,13 @@ struct Search<'g> {
 #[must_use]
 pub fn find(
     graph: &Graph,
-    layout: &Layout,
+    layouts: &Layouts,
     frees_known: &dyn Fn(super::description::Freed) -> bool,
 ) -> Vec<Finding> {
-    let computed = Layout::changed(graph, layout.granularity(), &Change::default());
-    // Where a node is refused there is no layout, and this is not called.
-    let Ok((computed, order)) = computed else {
-        return Vec::new();
-    };
     let mut search = Search {
         graph,
-        layout: computed,
-        order,
+        layout: &layouts.computed,
+        order: &layouts.order,
         effort_left: EFFORT,
         cut_short: false,
     };
@@ -136,11 +131,18 @@ pub fn find(
 
 impl Search<'_> {
     fn name(&self, node: u32) -> String {
-        self.graph.node_name(node).to_owned()
+        self.graph.node_name(node).to_string()
     }
 
     fn used(&self) -> u64 {
         self.layout.used_bytes()
+    }
+
+    /// Whether there is effort for trying more than a few changes.
+    fn is_small_enough(&mut self) -> bool {
+        let enough = self.graph.nodes.len() <= EFFORT / 16;
+        self.cut_short |= !enough;
+        enough
     }
 
     /// The layout with a change, if there is effort left for it.

@@ -16,6 +16,9 @@ const KEPT: usize = 3;
 /// For each allocation that ends a little way into a block, or is a little larger
 /// than whole blocks: the footprint with that little taken off.
 pub(super) fn just_over_a_block(search: &mut Search<'_>) -> Vec<Finding> {
+    if !search.is_small_enough() {
+        return Vec::new();
+    }
     let block = search.layout.block_bytes();
     let little = |bytes: u64| (1..=block / SHARE).contains(&(bytes % block));
     let mut candidates: Vec<Placed> = search.layout.allocations.clone();

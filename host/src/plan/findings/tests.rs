@@ -13,8 +13,8 @@ fn graph(nodes: &str) -> Graph {
 }
 
 fn find_in(graph: &Graph) -> Vec<Finding> {
-    let layout = Layout::of(graph, Granularity::H200).expect("a layout");
-    find(graph, &layout, &|_| false)
+    let layouts = Layouts::of(graph, Granularity::H200).expect("layouts");
+    find(graph, &layouts, &|_| false)
 }
 
 fn of_kind(findings: &[Finding], kind: FindingKind) -> Vec<&Finding> {
@@ -71,7 +71,7 @@ fn the_edges_of_a_finding_give_the_footprint_that_it_promises() {
         let node = |name: &str| {
             graph
                 .indexed()
-                .find(|(_, n)| &*n.name == name)
+                .find(|(_, n)| n.name.is(name))
                 .expect("a node")
                 .0
         };
@@ -108,8 +108,9 @@ fn edges_that_save_a_block_only_together_are_found_and_no_more_than_needed() {
 fn every_saving_found_in_a_recorded_graph_is_below_its_footprint() {
     let mut edges = 0;
     for recording in recordings::all() {
-        let layout = Layout::of(&recording.graph, Granularity::H200).expect("a layout");
-        for finding in find(&recording.graph, &layout, &|_| false) {
+        let layouts = Layouts::of(&recording.graph, Granularity::H200).expect("layouts");
+        let layout = &layouts.computed;
+        for finding in find(&recording.graph, &layouts, &|_| false) {
             assert!(
                 finding.saving_bytes < layout.used_bytes()
                     || finding.kind == FindingKind::NeverUsed

@@ -135,18 +135,9 @@ impl Scenario {
             .position(|instance| instance.name == graph)?;
         let found = self.instances.get(instance)?;
         let (index, _) = found.graph.indexed().find(|(_, candidate)| {
-            *candidate.name == *node && matches!(candidate.kind, Kind::Alloc { .. })
+            candidate.name.is(node) && matches!(candidate.kind, Kind::Alloc { .. })
         })?;
         Some((instance, index))
-    }
-
-    /// How many nodes all graphs have together.
-    #[must_use]
-    pub fn node_count(&self) -> usize {
-        self.instances
-            .iter()
-            .map(|instance| instance.graph.nodes.len())
-            .sum()
     }
 
     /// For free nodes of dumps that name an address of another graph: which

@@ -335,7 +335,7 @@ impl Reader<'_> {
                     let found = built.and_then(|graph| {
                         graph
                             .indexed()
-                            .find(|(_, n)| *n.name == *node && matches!(n.kind, Kind::Alloc { .. }))
+                            .find(|(_, n)| n.name.is(node) && matches!(n.kind, Kind::Alloc { .. }))
                     });
                     let Some((node, _)) = found else {
                         return Err(self.error(&span, format!("there is no allocation {name}")));

@@ -73,9 +73,9 @@ fn entry(
     used: impl Iterator<Item = NodeIndex>,
     line: &mut String,
 ) {
-    let name = |node: NodeIndex| quoted(graph.node_name(node));
+    let name = |node: NodeIndex| quoted(&graph.node_name(node).to_string());
     *line += "  { name = ";
-    *line += &quoted(&node.name);
+    *line += &quoted(&node.name.to_string());
     let what = match node.kind {
         Kind::Alloc { bytes, .. } => format!("alloc = {}", size(bytes)),
         Kind::Free(Freed::Here(allocation) | Freed::Again(allocation)) => {

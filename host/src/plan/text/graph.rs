@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::table::Table;
+use super::table::{Cut, Table};
 use super::{BOLD, DIM, RED, YELLOW, bar};
 use crate::plan::findings::{Finding, FindingKind, Severity};
-use crate::plan::result::{AddressSource, GraphPlan, Machine, MemoryPlan};
+use crate::plan::result::{AddressSource, AllocationPlan, GraphPlan, Machine, MemoryPlan};
 use crate::plan::units::{bytes, count};
 
 /// Names shown of the allocations that share a range.
@@ -139,11 +139,13 @@ fn to_usize(number: u64) -> usize {
 fn address_map(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n   Addresses, from {:#x}", memory.base_address)?;
     let mut table = Table::new(["offset", "bytes", "size", "allocations in turn"]).left(3);
-    for region in &memory.regions {
+    let cut = Cut::new(memory.regions.len(), rows);
+    for region in cut.of(&memory.regions) {
         let shown = region
             .nodes
             .get(..NAMES.min(region.nodes.len()))
             .unwrap_or(&[]);
+        let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
         let mut names = shown.join(", then ");
         if region.nodes.len() > shown.len() {
             names += &format!(", then {} more", region.nodes.len() - shown.len());
@@ -155,49 +157,50 @@ fn address_map(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Res
             names,
         ]);
     }
-    table.write(rows, out)
+    table.write(&cut, out)
 }
 
 fn timeline(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n   Alive, in an order in which it may run")?;
     let mut table = Table::new(["node", "", "alive"]);
-    for event in &memory.timeline {
+    let cut = Cut::new(memory.timeline.len(), rows);
+    for event in cut.of(&memory.timeline) {
         let sign = if event.action == "alloc" { '+' } else { '-' };
         table.row_with_tail(
             [
-                event.node.clone(),
+                event.node.to_string(),
                 format!("{sign}{}", bytes(event.bytes)),
                 bytes(event.alive_bytes),
             ],
             format!(" {}", bar(event.alive_bytes, memory.peak_alive_bytes)),
         );
     }
-    table.write(rows, out)
+    table.write(&cut, out)
 }
 
 fn outliving(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
-    let outliving = memory
+    let outliving: Vec<&AllocationPlan> = memory
         .allocations
         .iter()
-        .filter(|allocation| allocation.freed_by.is_none());
+        .filter(|allocation| allocation.freed_by.is_none())
+        .collect();
+    if outliving.is_empty() {
+        return Ok(());
+    }
     let mut table = Table::new(["node", "size", "offset"]);
-    let mut any = false;
-    for allocation in outliving {
-        any = true;
+    let cut = Cut::new(outliving.len(), rows);
+    for allocation in cut.of(&outliving) {
         table.row([
-            allocation.node.clone(),
+            allocation.node.to_string(),
             bytes(allocation.bytes),
             format!("{:#x}", allocation.offset_bytes),
         ]);
-    }
-    if !any {
-        return Ok(());
     }
     writeln!(
         out,
         "\n   Outlive the launch: cudaFree or cudaFreeAsync them after it, or add a free node"
     )?;
-    table.write(rows, out)
+    table.write(&cut, out)
 }
 
 fn findings(findings: &[Finding], rows: usize, out: &mut dyn Write) -> io::Result<()> {

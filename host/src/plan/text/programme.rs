@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::table::Table;
+use super::table::{Cut, Table};
 use super::{BOLD, GREEN, RED, YELLOW, bar};
 use crate::plan::result::{Outcome, PlannedBy, Programme};
 use crate::plan::units::{bytes, count};
@@ -40,7 +40,8 @@ pub(super) fn write(programme: &Programme, rows: usize, out: &mut dyn Write) -> 
 
 fn planned(programme: &Programme, rows: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(["step", "used", "reserved"]);
-    for step in &programme.steps {
+    let cut = Cut::new(programme.steps.len(), rows);
+    for step in cut.of(&programme.steps) {
         table.row_with_tail(
             [
                 step.label.clone(),
@@ -54,7 +55,7 @@ fn planned(programme: &Programme, rows: usize, out: &mut dyn Write) -> io::Resul
             ),
         );
     }
-    table.write(rows, out)
+    table.write(&cut, out)
 }
 
 fn side_by_side(programme: &Programme, rows: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -67,7 +68,8 @@ fn side_by_side(programme: &Programme, rows: usize, out: &mut dyn Write) -> io::
         "used",
         "reserved",
     ]);
-    for step in &programme.steps {
+    let cut = Cut::new(programme.steps.len(), rows);
+    for step in cut.of(&programme.steps) {
         let measured = step.measured.as_ref();
         let code = |outcome: &Outcome| {
             outcome
@@ -86,7 +88,7 @@ fn side_by_side(programme: &Programme, rows: usize, out: &mut dyn Write) -> io::
             measured.map_or(String::new(), reserved),
         ]);
     }
-    table.write(rows, out)
+    table.write(&cut, out)
 }
 
 fn verdict(programme: &Programme, rows: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -44,21 +44,10 @@ impl<const N: usize> Table<N> {
         self.tails.push(tail);
     }
 
-    /// Writes at most so many rows: the first and the last of them, with how many are
-    /// left out between.
-    pub(super) fn write(&self, most: usize, out: &mut dyn Write) -> io::Result<()> {
-        let most = most.max(2);
-        let (first, last) = if self.rows.len() > most {
-            (most - most / 3, self.rows.len() - most / 3)
-        } else {
-            (self.rows.len(), self.rows.len())
-        };
-        let shown = |at: &usize| *at < first || *at >= last;
+    /// Writes the rows; those that the cut left out are counted where they were.
+    pub(super) fn write(&self, cut: &Cut, out: &mut dyn Write) -> io::Result<()> {
         let mut widths = self.head.map(|text| text.chars().count());
-        for row in (0..self.rows.len())
-            .filter(shown)
-            .filter_map(|at| self.rows.get(at))
-        {
+        for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.chars().count());
             }
@@ -76,16 +65,51 @@ impl<const N: usize> Table<N> {
             text.trim_end().to_owned()
         };
         writeln!(out, "{DIM}{}{DIM:#}", line(self.head, ""))?;
-        for at in (0..self.rows.len()).filter(shown) {
-            if at == last && last > first {
-                writeln!(out, "   {DIM}... {} more ...{DIM:#}", last - first)?;
+        for (at, (row, tail)) in self.rows.iter().zip(&self.tails).enumerate() {
+            if at == cut.first && cut.left_out() > 0 {
+                writeln!(out, "   {DIM}... {} more ...{DIM:#}", cut.left_out())?;
             }
-            let (Some(row), Some(tail)) = (self.rows.get(at), self.tails.get(at)) else {
-                continue;
-            };
             writeln!(out, "{}", line(row.each_ref().map(String::as_str), tail))?;
         }
         Ok(())
+    }
+}
+
+/// Which rows of a long table are shown: the first and the last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    first: usize,
+    last: usize,
+    rows: usize,
+}
+
+impl Cut {
+    /// At most `most` of so many rows, but at least 2.
+    pub(super) fn new(rows: usize, most: usize) -> Self {
+        let most = most.max(2);
+        if rows <= most {
+            return Self {
+                first: rows,
+                last: rows,
+                rows,
+            };
+        }
+        Self {
+            first: most - most / 3,
+            last: rows - most / 3,
+            rows,
+        }
+    }
+
+    /// What is shown of a list with as many entries as there are rows.
+    pub(super) fn of<'a, T>(&self, list: &'a [T]) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        let first = list.get(..self.first).unwrap_or(list);
+        let last = list.get(self.last..).unwrap_or(&[]);
+        first.iter().chain(last)
+    }
+
+    fn left_out(&self) -> usize {
+        self.rows - self.first - (self.rows - self.last)
     }
 }
 
@@ -95,11 +119,13 @@ mod tests {
 
     fn written(rows: usize, most: usize) -> Vec<String> {
         let mut table = Table::new(["name", "bytes"]);
-        for row in 0..rows {
+        let cut = Cut::new(rows, most);
+        let all: Vec<usize> = (0..rows).collect();
+        for row in cut.of(&all) {
             table.row_with_tail([format!("n{row}"), "7".repeat(row % 3 + 1)], "!".to_owned());
         }
         let mut out = Vec::new();
-        table.write(most, &mut out).expect("memory");
+        table.write(&cut, &mut out).expect("memory");
         let text = String::from_utf8(out).expect("UTF-8");
         text.lines().map(str::to_owned).collect()
     }

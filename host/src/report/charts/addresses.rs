@@ -104,23 +104,35 @@ fn draw(places: &[Place<'_>], sharing: &Sharing, width: f64, summary: &str) -> E
     let piece_y = |index: usize| top + step * (index as f64 + 0.5);
     let row_y = |index: usize| top + ROW * (index as f64 + 0.5);
 
-    for (index, place) in shown.enumerate() {
-        let y = row_y(index);
-        let memory = |allocation: &&Allocation| {
-            let of = |graph: &&GraphMemory| graph.graph == allocation.graph;
-            sharing.graphs.iter().find(of)
+    for graph in &sharing.graphs {
+        let of_graph = |place: &Place<'_>| place.allocations.iter().any(|a| a.graph == graph.graph);
+        let has = places.iter().take(rows).enumerate();
+        let has = has
+            .filter(|(_, place)| of_graph(place))
+            .map(|(index, _)| row_y(index));
+        let ys: Vec<f64> = has.collect();
+        let (Some(first), Some(last)) = (ys.first(), ys.last()) else {
+            continue;
         };
-        let mut tied: Vec<usize> = Vec::new();
-        for graph in place.allocations.iter().filter_map(memory) {
-            tied.extend(graph.added.clone());
-            if let Shared::All(held) = &graph.shared {
-                tied.extend(held.clone());
+        // Which of a graph's addresses stood for which of its pieces is not known:
+        // several addresses are bracketed, and tied as one.
+        let mut from = (box_width + 1.0, (first + last) / 2.0);
+        if ys.len() > 1 {
+            from.0 += 8.0;
+            for &y in &ys {
+                canvas.line((box_width + 1.0, y), (from.0, y), "tie");
             }
+            canvas.line((from.0, *first), (from.0, *last), "tie");
         }
-        tied.sort_unstable();
-        tied.dedup();
-        for piece in tied.into_iter().filter(|&piece| piece < pieces) {
-            let (from, to) = ((box_width + 1.0, y), (right - block_width, piece_y(piece)));
+        let held = match &graph.shared {
+            Shared::All(held) => held.clone(),
+            Shared::None | Shared::SomeOf { .. } => 0..0,
+        };
+        for piece in held
+            .chain(graph.added.clone())
+            .filter(|&piece| piece < pieces)
+        {
+            let to = (right - block_width, piece_y(piece));
             let bend = (to.0 - from.0) / 2.0;
             canvas.path(
                 &format!(
@@ -133,6 +145,9 @@ fn draw(places: &[Place<'_>], sharing: &Sharing, width: f64, summary: &str) -> E
                 "tie",
             );
         }
+    }
+    for (index, place) in shown.enumerate() {
+        let y = row_y(index);
         let names = names(place);
         canvas.rect(
             (1.0, y - 14.0),

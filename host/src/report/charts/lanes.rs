@@ -49,12 +49,7 @@ pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
     }
     note.push('.');
     if let Some(proof) = proof {
-        let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
-        note += &format!(
-            " Measured too: {busy} of {} were still busy when they were asked, after the last \
-             footprint had been read.",
-            units::count(proof.streams_busy.len(), "stream"),
-        );
+        note += &format!(" Measured too: {}.", busy(proof));
     }
     Some(Chart {
         slug: "streams",
@@ -102,17 +97,24 @@ fn runs(experiment: &ExperimentResult) -> Vec<Run> {
 
 fn summary(runs: &[Run], lanes: usize, proof: Option<&OverlapProof>) -> String {
     let overlap = match proof {
-        Some(proof) if proof.holds() => {
-            "all graphs overlapped: every stream was busy when the last footprint had been read"
-        }
-        Some(_) => "it is not proven that all graphs overlapped",
-        None if lanes == 1 => "one after another, since a stream is a queue",
-        None => "see the table for the times",
+        Some(proof) => busy(proof),
+        None if lanes == 1 => "one after another, since a stream is a queue".to_owned(),
+        None => "see the table for the times".to_owned(),
     };
     format!(
         "{} on {}; {overlap}.",
         units::count(runs.len(), "launch"),
         units::count(lanes, "stream"),
+    )
+}
+
+/// What was seen of the streams that had to be busy.
+fn busy(proof: &OverlapProof) -> String {
+    let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
+    format!(
+        "when the last footprint had been read, {busy} of {} that were asked {} still busy",
+        units::count(proof.streams_busy.len(), "stream"),
+        if busy == 1 { "was" } else { "were" },
     )
 }
 
@@ -153,11 +155,7 @@ fn draw(
     for tick in ticks(0.0, span, wanted) {
         let x = x_of(least + tick);
         canvas.line((x, top), (x, bottom + 4.0), "grid");
-        let name = match tick {
-            0.0 => "0".to_owned(),
-            tick => units::time(tick),
-        };
-        canvas.axis_text(x, bottom + 20.0, width, &name);
+        canvas.axis_text(x, bottom + 20.0, width, &axis_time(tick, span));
     }
     for lane in 0..lanes {
         let y = top + lane as f64 * LANE;
@@ -191,6 +189,17 @@ fn draw(
         canvas.line((x, top - 4.0), (x, bottom), "asked");
     }
     canvas.finish()
+}
+
+/// A time on an axis of this span: in one unit for the whole axis, and exact.
+fn axis_time(ms: f64, span_ms: f64) -> String {
+    let (value, unit) = match span_ms {
+        span if span < 1.0 => (ms * 1000.0, "us"),
+        span if span < 1000.0 => (ms, "ms"),
+        _ => (ms / 1000.0, "s"),
+    };
+    // Ticks are round numbers; what is left of a division in base two is not shown.
+    format!("{} {unit}", (value * 1000.0).round() / 1000.0)
 }
 
 fn tip(run: &Run, zero: f64) -> String {
@@ -263,6 +272,15 @@ mod tests {
         let first_end = runs.iter().filter_map(|run| run.ran).map(|ran| ran.1);
         assert_eq!(runs.len(), 8);
         assert!(last_start.fold(0.0, f64::max) < first_end.fold(f64::INFINITY, f64::min));
+    }
+
+    #[test]
+    fn an_axis_of_times_has_one_unit_and_no_rounding_twice() {
+        assert_eq!(axis_time(0.015, 0.02), "15 us");
+        assert_eq!(axis_time(0.0025, 0.01), "2.5 us");
+        assert_eq!(axis_time(0.5, 2.4), "0.5 ms");
+        assert_eq!(axis_time(0.1 + 0.2, 2.4), "0.3 ms");
+        assert_eq!(axis_time(1500.0, 2400.0), "1.5 s");
     }
 
     #[test]
