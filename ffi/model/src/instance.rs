@@ -91,8 +91,6 @@ pub(crate) struct State {
     pub(crate) calls_of: [u64; FunctionId::COUNT],
     /// What every call returns from now on.
     pub(crate) corrupted: Option<cudaError_t>,
-    /// The functions that faults made to fail, in order.
-    pub(crate) faults_hit: Vec<FunctionId>,
     /// The environment asked for something that is not there.
     pub(crate) misconfigured: bool,
 }
@@ -106,7 +104,6 @@ impl Instance {
                 calls: 0,
                 calls_of: [0; FunctionId::COUNT],
                 corrupted: None,
-                faults_hit: Vec::new(),
                 misconfigured: false,
             }),
         }
@@ -274,12 +271,6 @@ impl Isolated {
     /// Moves a virtual clock forward without a call; a real one takes no orders.
     pub fn advance(&self, nanoseconds: Nanos) {
         self.instance.lock().runtime.clock_mut().charge(nanoseconds);
-    }
-
-    /// The functions that faults have made to fail, in order.
-    #[must_use]
-    pub fn faults_hit(&self) -> Vec<FunctionId> {
-        self.instance.lock().faults_hit.clone()
     }
 
     /// Adds calls that are to fail.

@@ -49,7 +49,6 @@ impl Runtime {
             auto_free,
             unfreed,
             frees: graph.frees_elsewhere().collect(),
-            effects: graph.effects.iter().map(|(_, e)| e.clone()).collect(),
             duration: match graph.duration() {
                 // With alloc and free nodes only, nothing runs on the device.
                 0 => 0,
@@ -141,7 +140,7 @@ impl Runtime {
         if !exec.frees.iter().all(|&freed| self.is_live(freed)) {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        let (frees, effects) = (exec.frees.clone(), exec.effects.clone());
+        let frees = exec.frees.clone();
         let mut remapped = false;
         if let Some(memory) = memory {
             let unfreed = self.live_of(id, memory);
@@ -171,7 +170,6 @@ impl Runtime {
             self.occupy(id, memory, stream, Some(end));
             self.leave_unfreed(id, memory);
         }
-        self.apply(&effects);
         for freed in frees {
             self.end_allocation(freed, Some((stream, end)));
         }
