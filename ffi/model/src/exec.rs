@@ -1,6 +1,9 @@
 //! Instantiated graphs.
 
+use std::sync::Arc;
+
 use crate::clock::Nanos;
+use crate::effects::Effect;
 use crate::graph_memory::GraphMemory;
 use crate::slab::{Id, Tagged};
 
@@ -24,6 +27,8 @@ pub struct Exec {
     pub unfreed: Box<[u32]>,
     /// The allocations of other graphs that it frees.
     pub frees: Box<[AllocationRef]>,
+    /// What a launch does to memory, in order.
+    pub effects: Arc<[Effect]>,
     /// How long a launch lasts on the device: its longest path.
     pub duration: Nanos,
     /// When its last launch is over: it never overlaps itself (R22).

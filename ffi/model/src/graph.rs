@@ -4,6 +4,7 @@ use cudart_ffi::cudaMemAccessDesc;
 
 use crate::address::Order;
 use crate::clock::Nanos;
+use crate::effects::Effect;
 use crate::exec::AllocationRef;
 use crate::graph_memory::GraphMemory;
 use crate::slab::{Id, Tagged};
@@ -66,6 +67,9 @@ pub struct Graph {
     pub order: Order,
     /// Its memory, from the first alloc node on.
     pub memory: Option<Id<GraphMemory>>,
+    /// What its nodes do to memory, each with the node's number. Nodes come after
+    /// those that they depend on, so this is an order to run them in.
+    pub effects: Vec<(u32, Effect)>,
     /// It has had an alloc or free node (R23 to R26).
     pub has_memory_nodes: bool,
 }

@@ -91,6 +91,8 @@ pub(crate) struct State {
     pub(crate) calls_of: [u64; FunctionId::COUNT],
     /// What every call returns from now on.
     pub(crate) corrupted: Option<cudaError_t>,
+    /// The functions that faults made to fail, in order.
+    pub(crate) faults_hit: Vec<FunctionId>,
     /// The environment asked for something that is not there.
     pub(crate) misconfigured: bool,
 }
@@ -104,6 +106,7 @@ impl Instance {
                 calls: 0,
                 calls_of: [0; FunctionId::COUNT],
                 corrupted: None,
+                faults_hit: Vec::new(),
                 misconfigured: false,
             }),
         }
@@ -271,6 +274,12 @@ impl Isolated {
     /// Moves a virtual clock forward without a call; a real one takes no orders.
     pub fn advance(&self, nanoseconds: Nanos) {
         self.instance.lock().runtime.clock_mut().charge(nanoseconds);
+    }
+
+    /// The functions that faults have made to fail, in order.
+    #[must_use]
+    pub fn faults_hit(&self) -> Vec<FunctionId> {
+        self.instance.lock().faults_hit.clone()
     }
 
     /// Adds calls that are to fail.

@@ -15,7 +15,10 @@
 
 pub mod abi;
 pub mod address;
+pub mod async_pool;
 pub mod clock;
+pub mod contents;
+pub mod effects;
 pub mod errors;
 pub mod exec;
 pub mod faults;
@@ -28,6 +31,7 @@ pub mod limits;
 pub mod module;
 pub mod pool;
 pub mod profile;
+pub mod program;
 pub mod runtime;
 pub mod slab;
 pub mod stream;

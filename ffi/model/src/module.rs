@@ -1,12 +1,15 @@
 //! What the model reads in a PTX text: entries, their parameters, and whether
 //! an entry spins by the clock.
 
+use std::sync::Arc;
+
 use cudart_ffi::cudaError_t;
 use cudart_ffi::ptx::PtxHeader;
 
 use crate::profile::Profile;
+use crate::program::Program;
 
-/// A kernel as far as its duration goes.
+/// A kernel: how long it runs, and what it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelCode {
     /// The entry's name.
@@ -16,6 +19,8 @@ pub struct KernelCode {
     /// It reads `%clock` or `%clock64`: taken as spinning for as many SM clocks
     /// as its first 64-bit parameter says.
     pub reads_clock: bool,
+    /// What it does to memory, if the model can run it.
+    pub program: Option<Arc<Program>>,
 }
 
 impl KernelCode {
@@ -80,6 +85,7 @@ fn entries(code: &str) -> Result<Vec<KernelCode>, String> {
             reads_clock: body
                 .split(|c: char| !(c.is_alphanumeric() || c == '%' || c == '_'))
                 .any(|word| matches!(word, "%clock" | "%clock64")),
+            program: Program::parse(body, &parameter_names(signature)).map(Arc::new),
         });
         rest = after;
     }
@@ -136,6 +142,20 @@ fn parameters(signature: &str, entry: &str) -> Result<Vec<usize>, String> {
             parameter_bytes(parameter)
                 .ok_or_else(|| format!("a parameter of the entry {entry} is not one: {parameter}"))
         })
+        .collect()
+}
+
+/// The last word of each parameter, without what an array has after it.
+fn parameter_names(signature: &str) -> Vec<&str> {
+    let list = signature.split_once('(').map_or("", |(_, list)| list);
+    let list = list.split_once(')').map_or("", |(list, _)| list);
+    let last = |parameter: &'_ str| -> Option<usize> {
+        parameter.split_whitespace().next_back().map(str::len)
+    };
+    list.split(',')
+        .map(str::trim)
+        .filter_map(|parameter| parameter.get(parameter.len() - last(parameter)?..))
+        .map(|name| name.split_once('[').map_or(name, |(name, _)| name))
         .collect()
 }
 

@@ -15,6 +15,10 @@ use crate::errors;
 use crate::functions::FunctionId as F;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
+mod stream_ordered;
+
+pub(super) use stream_ordered::*;
+
 // Versions, errors
 
 pub(super) unsafe fn cudaDriverGetVersion(version: *mut c_int) -> cudaError_t {
@@ -168,6 +172,7 @@ pub(super) unsafe fn cudaDeviceSynchronize() -> cudaError_t {
         let device = call.thread.device;
         let end = call.runtime().device_end(device)?;
         call.wait_until(end);
+        call.runtime().release_pools();
         Ok(())
     })
 }
@@ -217,14 +222,19 @@ pub(super) unsafe fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cuda
 
 pub(super) unsafe fn cudaMemsetAsync(
     dev_ptr: *mut c_void,
-    _value: c_int,
+    value: c_int,
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
     run(F::cudaMemsetAsync, |call| {
         let device = call.thread.device;
-        call.runtime()
-            .memset_async(dev_ptr as u64, count as u64, stream.0 as u64, device)
+        call.runtime().memset_async(
+            dev_ptr as u64,
+            value as u8,
+            count as u64,
+            stream.0 as u64,
+            device,
+        )
     })
 }
 
@@ -255,6 +265,7 @@ pub(super) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t 
         let device = call.thread.device;
         let end = call.runtime().stream_end(stream.0 as u64, device)?;
         call.wait_until(end);
+        call.runtime().release_pools();
         Ok(())
     })
 }
@@ -314,6 +325,7 @@ pub(super) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
     run(F::cudaEventSynchronize, |call| {
         let end = call.runtime().event_end(event.0 as u64)?;
         call.wait_until(end);
+        call.runtime().release_pools();
         Ok(())
     })
 }
@@ -463,21 +475,15 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
         };
         let kernel = given.func as u64;
         let code = call.runtime().kernel(kernel)?;
-        let parameters = code.parameter_bytes.len();
+        let sizes = code.parameter_bytes.clone();
         let spin = code.spin_parameter();
         // Policy: a packed argument buffer (`extra`) is not read.
-        if parameters > 0 && given.kernel_params.is_null() {
-            return Err(cudaError_t::INVALID_VALUE);
-        }
-        let spin_clocks = match spin {
-            // SAFETY: the program promises one pointer a parameter, each to a
-            // value of the parameter's size; this one has 8 bytes.
-            Some(index) => unsafe {
-                let value = given.kernel_params.add(index).read_unaligned();
-                not_null(value)?.cast::<i64>().read_unaligned()
-            },
-            None => 0,
-        };
+        // SAFETY: the program promises one pointer a parameter, each to a value of the
+        // parameter's size.
+        let arguments = unsafe { kernel_arguments(&sizes, given.kernel_params)? };
+        let spin_clocks = spin
+            .and_then(|index| arguments.get(index))
+            .map_or(0, |&clocks| clocks.cast_signed());
         let extents = |d: dim3| [d.x, d.y, d.z];
         let request = KernelRequest {
             kernel,
@@ -489,6 +495,7 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
         let handle = call
             .runtime()
             .add_kernel_node(graph.0 as u64, &dependencies, &request)?;
+        call.runtime().note_kernel(handle, &request, arguments)?;
         // SAFETY: as above.
         unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
         Ok(())

@@ -93,6 +93,7 @@ fn refused(state: &mut State, function: FunctionId) -> Option<cudaError_t> {
         });
         if let Some(fault) = hit {
             let code = fault.code;
+            state.faults_hit.push(function);
             if crate::faults::corrupts_the_context(code) {
                 state.corrupted = Some(code);
             }
@@ -118,10 +119,13 @@ fn price(function: FunctionId, costs: &Costs) -> f64 {
         | FunctionId::cudaGraphAddEmptyNode
         | FunctionId::cudaGraphAddChildGraphNode => costs.add_node,
         FunctionId::cudaGraphInstantiateWithFlags => costs.instantiate,
-        FunctionId::cudaGraphLaunch | FunctionId::cudaGraphUpload => costs.launch,
+        FunctionId::cudaGraphLaunch
+        | FunctionId::cudaGraphUpload
+        | FunctionId::cudaLaunchKernel => costs.launch,
         FunctionId::cudaMalloc => costs.malloc,
         FunctionId::cudaFree => costs.free,
-        FunctionId::cudaFreeAsync => costs.free_async,
+        // M15 has the two together at 1.9 us.
+        FunctionId::cudaFreeAsync | FunctionId::cudaMallocAsync => costs.free_async,
         FunctionId::cudaLibraryLoadData => costs.load_library,
         _ => costs.call,
     }

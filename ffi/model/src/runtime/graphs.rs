@@ -8,6 +8,7 @@ use cudart_ffi::{
 use super::{Outcome, Runtime};
 use crate::address::AddressSpace;
 use crate::clock::Nanos;
+use crate::effects::Effect;
 use crate::exec::AllocationRef;
 use crate::graph::{Graph, Node, NodePlace, Work};
 use crate::graph_memory::{Allocation, DeviceMemory, GraphMemory};
@@ -54,6 +55,31 @@ const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MAX_THREADS: u64 = 1024;
 /// A grid's extents (M11).
 const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
+
+impl KernelRequest {
+    /// Blocks, and threads of a block; `None` for a shape that no device takes.
+    #[must_use]
+    pub fn shape(&self) -> Option<(u64, u32)> {
+        let fits = |extents: [u32; 3], most: [u32; 3]| {
+            extents
+                .iter()
+                .zip(most)
+                .all(|(&extent, most)| (1..=most).contains(&extent))
+        };
+        let threads: u64 = self.block.iter().map(|&n| u64::from(n)).product();
+        let block_fits = fits(self.block, MAX_BLOCK)
+            && threads <= MAX_THREADS
+            && self.shared_bytes <= MAX_SHARED;
+        if !fits(self.grid, MAX_GRID) || !block_fits {
+            return None;
+        }
+        let blocks = self
+            .grid
+            .iter()
+            .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
+        Some((blocks, u32::try_from(threads).unwrap_or(u32::MAX)))
+    }
+}
 
 impl Runtime {
     /// `cudaGraphCreate`.
@@ -103,6 +129,8 @@ impl Runtime {
         if graph.has_memory_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
+        // The clone's nodes get the same numbers.
+        let effects = graph.effects.clone();
         let copies: Vec<(Option<Nanos>, Box<[u32]>, bool)> = graph
             .nodes
             .iter()
@@ -117,7 +145,10 @@ impl Runtime {
             .collect();
         let clone = self
             .graphs
-            .insert(Graph::default())
+            .insert(Graph {
+                effects,
+                ..Graph::default()
+            })
             .ok_or(cudaError_t::MEMORY_ALLOCATION)?;
         for (runs, dependencies, gone) in copies {
             let (_, handle) = self.begin_node(clone, &dependencies)?;
@@ -159,6 +190,7 @@ impl Runtime {
             node.work = Work::Destroyed;
             node.dependencies = Box::default();
         }
+        graph.effects.retain(|(node, _)| *node != place.index);
         // Its edges go with it: what came after it no longer does.
         for node in &mut graph.nodes {
             if node.dependencies.contains(&place.index) {
@@ -207,8 +239,12 @@ impl Runtime {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         let duration = child.duration();
+        let effects: Vec<Effect> = child.effects.iter().map(|(_, e)| e.clone()).collect();
         let (_, handle) = self.begin_node(id, &dependencies)?;
         self.end_node(id, Work::Runs(duration), &dependencies, handle);
+        for effect in effects {
+            self.note_effect(handle.to_handle(), effect)?;
+        }
         Ok(handle.to_handle())
     }
 
@@ -227,25 +263,22 @@ impl Runtime {
         let id = self.graph_id(graph)?;
         let dependencies = self.dependencies(id, dependencies)?;
         let code = self.kernel(request.kernel)?;
-        let fits = |extents: [u32; 3], most: [u32; 3]| {
-            extents
-                .iter()
-                .zip(most)
-                .all(|(&extent, most)| (1..=most).contains(&extent))
-        };
-        let threads: u64 = request.block.iter().map(|&n| u64::from(n)).product();
-        let block_fits = fits(request.block, MAX_BLOCK)
-            && threads <= MAX_THREADS
-            && request.shared_bytes <= MAX_SHARED;
-        if !fits(request.grid, MAX_GRID) || !block_fits {
-            return Err(cudaError_t::INVALID_VALUE);
-        }
-        let blocks = request
-            .grid
-            .iter()
-            .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
-        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_VALUE)?;
         let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
+        let (_, handle) = self.begin_node(id, &dependencies)?;
+        self.end_node(id, Work::Runs(duration), &dependencies, handle);
+        Ok(handle.to_handle())
+    }
+
+    /// A node of a capture that runs so long.
+    pub(super) fn add_running_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        duration: Nanos,
+    ) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
         let (_, handle) = self.begin_node(id, &dependencies)?;
         self.end_node(id, Work::Runs(duration), &dependencies, handle);
         Ok(handle.to_handle())

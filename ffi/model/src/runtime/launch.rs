@@ -49,6 +49,7 @@ impl Runtime {
             auto_free,
             unfreed,
             frees: graph.frees_elsewhere().collect(),
+            effects: graph.effects.iter().map(|(_, e)| e.clone()).collect(),
             duration: match graph.duration() {
                 // With alloc and free nodes only, nothing runs on the device.
                 0 => 0,
@@ -140,7 +141,7 @@ impl Runtime {
         if !exec.frees.iter().all(|&freed| self.is_live(freed)) {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        let frees = exec.frees.clone();
+        let (frees, effects) = (exec.frees.clone(), exec.effects.clone());
         let mut remapped = false;
         if let Some(memory) = memory {
             let unfreed = self.live_of(id, memory);
@@ -170,6 +171,7 @@ impl Runtime {
             self.occupy(id, memory, stream, Some(end));
             self.leave_unfreed(id, memory);
         }
+        self.apply(&effects);
         for freed in frees {
             self.end_allocation(freed, Some((stream, end)));
         }

@@ -4,6 +4,7 @@ use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
+use crate::effects::Effect;
 use crate::exec::AllocationRef;
 use crate::slab::Id;
 use crate::stream::Stream;
@@ -62,18 +63,26 @@ impl Runtime {
                 return Ok(device.end);
             }
         }
+        let end = self.devices.iter().map(|device| device.end).max();
+        if self.free_pooled(address, now) {
+            return Ok(end.unwrap_or(now));
+        }
         Err(cudaError_t::INVALID_VALUE)
     }
 
-    /// `cudaFreeAsync`: ends an allocation in the stream's order.
+    /// `cudaFreeAsync`: ends an allocation in the stream's order, or is a free node
+    /// if the stream captures (R17).
     ///
     /// # Errors
     ///
     /// 400 for what is no stream, 1 for what is no live allocation.
     pub fn free_async(&mut self, address: u64, stream: u64, current: i32) -> Outcome {
-        let stream = self.stream(stream, current)?;
+        let stream = self.any_stream(stream, current)?;
         if address == 0 {
             return Ok(());
+        }
+        if self.is_capturing(stream) {
+            return self.capture_free(stream, address);
         }
         if let Some(allocation) = self.live_at(address) {
             let time = self.enqueue(stream, 0, 0);
@@ -85,7 +94,11 @@ impl Runtime {
             .iter()
             .position(|device| device.heap.starts_at(address))
         else {
-            return Err(cudaError_t::INVALID_VALUE);
+            let time = self.enqueue(stream, 0, 0);
+            return match self.free_pooled(address, time) {
+                true => Ok(()),
+                false => Err(cudaError_t::INVALID_VALUE),
+            };
         };
         let time = self.enqueue(stream, 0, 0);
         if let Some(device) = self.devices.get_mut(index) {
@@ -106,37 +119,52 @@ impl Runtime {
         Ok((device.free_bytes(&self.profile), self.profile.total_bytes()))
     }
 
-    /// `cudaMemsetAsync`. Contents are not modelled; the range is checked.
+    /// `cudaMemsetAsync`, or a node if the stream captures.
     ///
     /// # Errors
     ///
     /// 400 for what is no stream, 1 for a range that is in no live allocation.
-    pub fn memset_async(&mut self, address: u64, bytes: u64, stream: u64, current: i32) -> Outcome {
-        let stream = self.stream(stream, current)?;
+    pub fn memset_async(
+        &mut self,
+        address: u64,
+        value: u8,
+        bytes: u64,
+        stream: u64,
+        current: i32,
+    ) -> Outcome {
+        let stream = self.any_stream(stream, current)?;
         if bytes == 0 {
             return Ok(());
+        }
+        let effect = Effect::Set {
+            address,
+            value,
+            bytes,
+        };
+        if self.is_capturing(stream) {
+            return self.capture_set(stream, effect);
         }
         if !self.is_allocated(address, bytes) {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let duration = crate::profile::nanos(self.profile.costs_us.kernel_on_device);
         self.enqueue(stream, duration, 0);
+        self.apply(&[effect]);
         Ok(())
     }
 
-    fn is_allocated(&self, address: u64, bytes: u64) -> bool {
-        self.devices
-            .iter()
-            .any(|device| device.heap.contains(address, bytes))
-            || self.memories.iter().any(|(_, memory)| {
-                memory.allocations.iter().any(|allocation| {
-                    allocation.live
-                        && address >= allocation.address
-                        && address
-                            .checked_add(bytes)
-                            .is_some_and(|end| end <= allocation.address + allocation.bytes)
-                })
+    pub(super) fn is_allocated(&self, address: u64, bytes: u64) -> bool {
+        self.devices.iter().any(|device| {
+            device.heap.contains(address, bytes) || device.async_pool.contains(address, bytes)
+        }) || self.memories.iter().any(|(_, memory)| {
+            memory.allocations.iter().any(|allocation| {
+                allocation.live
+                    && address >= allocation.address
+                    && address
+                        .checked_add(bytes)
+                        .is_some_and(|end| end <= allocation.address + allocation.bytes)
             })
+        })
     }
 
     fn settle_frees(&mut self) {

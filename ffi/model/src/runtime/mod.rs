@@ -4,11 +4,14 @@
 //! the ABI layer. Each method is one runtime function, by topic:
 //! [`device`], [`streams`], [`memory`], [`graphs`], [`launch`], [`kernels`].
 
+mod capture;
+mod contents;
 mod device;
 mod graphs;
 mod kernels;
 mod launch;
 mod memory;
+mod stream_ordered;
 mod streams;
 
 use std::collections::HashMap;
@@ -19,7 +22,9 @@ pub use device::Properties;
 pub use graphs::{AllocRequest, KernelRequest};
 
 use crate::address::Ground;
+use crate::async_pool::AsyncPool;
 use crate::clock::{Clock, ClockKind, Nanos};
+use crate::contents::Contents;
 use crate::exec::{AllocationRef, Exec};
 use crate::graph::{Graph, NodePlace};
 use crate::graph_memory::GraphMemory;
@@ -28,6 +33,7 @@ use crate::pool::Pool;
 use crate::profile::{Profile, nanos};
 use crate::slab::{Id, Slab};
 use crate::stream::{Event, Stream, StreamKind};
+use capture::Capture;
 use kernels::{Kernel, Library};
 
 /// What a call gives: a value, or the code that it returns instead.
@@ -44,7 +50,7 @@ pub struct LiveObjects {
     pub streams: u64,
     /// Events.
     pub events: u64,
-    /// Plain allocations, and allocations of launched graphs that nothing freed.
+    /// Plain and pool allocations, and those of launched graphs that nothing freed.
     pub allocations: u64,
     /// Loaded libraries of kernels.
     pub libraries: u64,
@@ -71,6 +77,8 @@ impl LiveObjects {
 struct Device {
     pool: Pool,
     heap: Heap,
+    /// What `cudaMallocAsync` takes from.
+    async_pool: AsyncPool,
     /// The addresses that graphs share.
     ground: Ground,
     /// When all work handed to it so far is over.
@@ -96,6 +104,10 @@ pub struct Runtime {
     kernels: Slab<Kernel>,
     /// Allocations that their own graph does not free, by address.
     unfreed: HashMap<u64, AllocationRef>,
+    /// What memory holds.
+    contents: Contents,
+    /// Streams that capture.
+    captures: HashMap<Id<Stream>, Capture>,
 }
 
 impl Runtime {
@@ -119,6 +131,7 @@ impl Runtime {
             devices.push(Device {
                 pool: Pool::default(),
                 heap: Heap::new((1 << 46) + 0x1000_0000_0000 + device as u64 * (part >> 7)),
+                async_pool: AsyncPool::new((1 << 45) + device as u64 * (part >> 7)),
                 ground: Ground::new(
                     profile.memory.first_graph_address
                         + (device as u64 * (part >> 6)).next_multiple_of(block_bytes),
@@ -143,6 +156,8 @@ impl Runtime {
             libraries: Slab::default(),
             kernels: Slab::default(),
             unfreed: HashMap::new(),
+            contents: Contents::default(),
+            captures: HashMap::new(),
         }
     }
 
@@ -183,7 +198,11 @@ impl Runtime {
     /// Objects that the program has not destroyed or freed.
     #[must_use]
     pub fn live_objects(&self) -> LiveObjects {
-        let plain: usize = self.devices.iter().map(|device| device.heap.count()).sum();
+        let plain: usize = self
+            .devices
+            .iter()
+            .map(|device| device.heap.count() + device.async_pool.count())
+            .sum();
         let unfreed: u64 = self
             .memories
             .iter()
@@ -220,6 +239,7 @@ impl Device {
             .total_bytes()
             .saturating_sub(profile.start_bytes())
             .saturating_sub(self.heap.physical_bytes())
+            .saturating_sub(self.async_pool.reserved())
             .saturating_sub(self.pool.reserved().saturating_mul(profile.block_bytes()))
     }
 }

@@ -19,12 +19,22 @@ const EVENT_INTERPROCESS: u32 = 4;
 const EVENT_BLOCKING_SYNC: u32 = 1;
 
 impl Runtime {
-    /// The stream that a handle names; null is the current device's default one.
+    /// The stream that a handle names, for a call that a capture does not take; null
+    /// is the current device's default one.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a handle that names none, 900 for a stream that captures.
+    pub fn stream(&self, handle: u64, current: i32) -> Outcome<Id<Stream>> {
+        self.not_capturing(self.any_stream(handle, current)?)
+    }
+
+    /// The stream that a handle names, whether it captures or not.
     ///
     /// # Errors
     ///
     /// 400 for a handle that names none.
-    pub fn stream(&self, handle: u64, current: i32) -> Outcome<Id<Stream>> {
+    pub fn any_stream(&self, handle: u64, current: i32) -> Outcome<Id<Stream>> {
         if matches!(handle, 0 | LEGACY | PER_THREAD) {
             return Ok(self.device(current)?.1.default_stream);
         }
