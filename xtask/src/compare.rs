@@ -47,7 +47,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
 
     let mut ours = Command::new(&program);
     // On the model the comparison would say nothing about this GPU.
-    if !args.options.iter().any(|option| names_a_backend(option)) {
+    if !args.options.iter().any(names_a_backend) {
         ours.args(["--backend", "cuda"]);
     }
     ours.args(&args.options)

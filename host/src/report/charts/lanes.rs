@@ -112,9 +112,8 @@ fn summary(runs: &[Run], lanes: usize, proof: Option<&OverlapProof>) -> String {
 fn busy(proof: &OverlapProof) -> String {
     let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
     format!(
-        "when the last footprint had been read, {busy} of {} that were asked {} still busy",
-        units::count(proof.streams_busy.len(), "stream"),
-        if busy == 1 { "was" } else { "were" },
+        "of the streams asked when the last footprint had been read, {busy} of {} still had work",
+        proof.streams_busy.len()
     )
 }
 
