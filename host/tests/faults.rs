@@ -65,10 +65,14 @@ fn corrupts(code: i32) -> bool {
     matches!(code, 700 | 719)
 }
 
-/// Whether a call that fails leaves what it was to close, as it must: one object.
+/// Whether a call that fails leaves one object, as it must: what it was to close, or
+/// the captured graph that it was to hand out.
 fn closes(function: FunctionId) -> bool {
     let name = function.name();
-    name.ends_with("Destroy") || name.starts_with("cudaFree") || name == "cudaLibraryUnload"
+    name == "cudaStreamEndCapture"
+        || name.ends_with("Destroy")
+        || name.starts_with("cudaFree")
+        || name == "cudaLibraryUnload"
 }
 
 fn makes_calls_to_be_refused(result: &RunResult) -> bool {

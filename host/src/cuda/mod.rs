@@ -35,6 +35,6 @@ pub use exec::{GraphExec, Launched};
 pub use graph::{AllocNode, DeviceAddress, Graph, Node};
 pub use kernel::{BLOCK_THREADS, Kernel, KernelError, KernelLaunch, KernelRoute, RouteChoice};
 pub use memory::{GraphMemory, Snapshot};
-pub use pool::{MemoryPool, Pooled};
+pub use pool::{KeptFreed, MemoryPool, Pooled};
 pub use runtime::Runtime;
 pub use stream::Stream;

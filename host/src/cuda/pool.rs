@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use cudart_ffi::{cudaMemPool_t, cudaMemPoolAttr};
+use cudart_ffi::{cudaError_t, cudaMemPool_t, cudaMemPoolAttr};
 
 use super::device::Device;
 use super::error::Result;
@@ -17,6 +17,22 @@ use super::stream::Stream;
 pub struct MemoryPool<'rt> {
     runtime: &'rt Runtime,
     raw: cudaMemPool_t,
+}
+
+/// While it lives the pool keeps what is freed; then its threshold is as it was.
+#[derive(Debug)]
+pub struct KeptFreed<'rt> {
+    pool: MemoryPool<'rt>,
+    threshold_bytes: u64,
+}
+
+const SET_ATTRIBUTE: &str = "cudaMemPoolSetAttribute";
+
+impl Drop for KeptFreed<'_> {
+    fn drop(&mut self) {
+        let code = self.pool.set_release_threshold(self.threshold_bytes);
+        self.pool.runtime.note_closed(SET_ATTRIBUTE, code);
+    }
 }
 
 /// An allocation of a pool. One that is dropped is freed, after a wait for the device.
@@ -49,7 +65,7 @@ impl<'rt> Device<'rt> {
     }
 }
 
-impl MemoryPool<'_> {
+impl<'rt> MemoryPool<'rt> {
     /// Bytes of it that are allocated.
     ///
     /// # Errors
@@ -78,23 +94,32 @@ impl MemoryPool<'_> {
         self.get(cudaMemPoolAttr::RELEASE_THRESHOLD)
     }
 
-    /// Sets the release threshold.
+    /// Has the pool keep what is freed, for as long as the returned value lives.
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Those of the calls.
+    pub fn keep_freed(self) -> Result<KeptFreed<'rt>> {
+        let threshold_bytes = self.release_threshold_bytes()?;
+        let code = self.set_release_threshold(u64::MAX);
+        self.runtime.check(SET_ATTRIBUTE, code)?;
+        Ok(KeptFreed {
+            pool: self,
+            threshold_bytes,
+        })
+    }
+
     #[doc(alias = "cudaMemPoolSetAttribute")]
-    pub fn set_release_threshold(&self, mut bytes: u64) -> Result<()> {
+    fn set_release_threshold(&self, mut bytes: u64) -> cudaError_t {
         // SAFETY: the pool is the device's, and this attribute is a u64, which the
         // pointer is valid for.
-        let code = unsafe {
+        unsafe {
             self.runtime.api.cudaMemPoolSetAttribute(
                 self.raw,
                 cudaMemPoolAttr::RELEASE_THRESHOLD,
                 (&raw mut bytes).cast(),
             )
-        };
-        self.runtime.check("cudaMemPoolSetAttribute", code)
+        }
     }
 
     /// Gives back to the system what is not allocated, down to `keep` bytes.

@@ -28,7 +28,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let memory = lab.device.graph_memory();
     let stream = Stream::new(lab.runtime)?;
     // Without a threshold the pool would give back what is freed at the next wait.
-    let _kept = KeepFreed::begin(pool)?;
+    let _kept = pool.keep_freed()?;
     warm_up(lab, &stream, pool)?;
     notebook.baseline()?;
     let free_before = notebook.last().device_free_bytes;
@@ -135,26 +135,4 @@ fn warm_up(lab: &Lab<'_>, stream: &Stream<'_>, pool: MemoryPool<'_>) -> Result<(
     exec.destroy()?;
     pool.trim_to(0)?;
     lab.device.graph_memory().trim()
-}
-
-/// While it lives the pool keeps what is freed; then its threshold is as it was.
-struct KeepFreed<'rt> {
-    pool: MemoryPool<'rt>,
-    threshold: u64,
-}
-
-impl<'rt> KeepFreed<'rt> {
-    fn begin(pool: MemoryPool<'rt>) -> Result<Self> {
-        let threshold = pool.release_threshold_bytes()?;
-        pool.set_release_threshold(u64::MAX)?;
-        Ok(Self { pool, threshold })
-    }
-}
-
-impl Drop for KeepFreed<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = self.pool.set_release_threshold(self.threshold) {
-            log::warn!("{error}");
-        }
-    }
 }
