@@ -165,6 +165,11 @@ fn a_code_that_is_not_the_expected_one_fails_its_check_and_no_other() {
         ("limits", "cudaGraphAddChildGraphNode:1=1", "a child graph"),
         ("relaunch-unfreed", "cudaGraphLaunch:3=801", "relaunch"),
         (
+            "captured",
+            "cudaGraphInstantiateWithFlags:4=1",
+            "one exec only",
+        ),
+        (
             "out-of-memory",
             "cudaGraphLaunch:11=1",
             "the launch is refused",
@@ -231,4 +236,47 @@ fn what_a_refused_launch_kept_does_not_fail_what_runs_after_it() {
     let scenario = on_the_model().args(&["--experiment", "out-of-memory", "--experiment", "all"]);
     let (result, code) = scenario.result();
     assert_eq!(code, 0, "{result:#?}");
+}
+
+#[test]
+fn r17_captured_and_built_by_hand_have_one_footprint() {
+    let result = run("captured", &[], Verdict::Pass);
+    assert_eq!(launches(experiment(&result, "captured")), [64, 64, 64]);
+}
+
+#[test]
+fn r44_what_the_other_pool_holds_is_missing_from_free_memory_and_from_no_attribute() {
+    let result = run("two-pools", &[], Verdict::Pass);
+    let steps = &experiment(&result, "two-pools").steps;
+    let memory = |label: &str| {
+        let step = steps.iter().find(|step| step.label == label);
+        step.unwrap_or_else(|| panic!("no step {label:?}")).memory
+    };
+    let (before, pooled) = (
+        memory("before"),
+        memory("cudaMallocAsync and cudaFreeAsync"),
+    );
+    assert_eq!(
+        before.device_free_bytes - pooled.device_free_bytes,
+        64 * MIB
+    );
+    assert_eq!((pooled.used_bytes, pooled.reserved_bytes), (0, 0));
+    let trimmed = memory("cudaMemPoolTrimTo 0");
+    assert_eq!(
+        before.device_free_bytes - trimmed.device_free_bytes,
+        64 * MIB
+    );
+    assert_eq!(trimmed.used_bytes, 64 * MIB);
+}
+
+#[test]
+fn r3_data_goes_through_two_allocations_at_one_address_and_five_ways_of_freeing() {
+    let result = run("data-survives", &[], Verdict::Pass);
+    let experiment = experiment(&result, "data-survives");
+    let arrived = experiment
+        .checks
+        .iter()
+        .filter(|c| c.claim.contains("numbers"));
+    let counts: Vec<_> = arrived.map(|check| check.measured.clone()).collect();
+    assert_eq!(counts, vec![Quantity::Count(1000); 5]);
 }

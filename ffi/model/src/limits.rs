@@ -2,21 +2,27 @@
 //!
 //! Rules that no call of the function table can express:
 //!
-//! - R10, R11: contents of memory, and what a stray access hits. The table has
-//!   no copy to the host, so nothing could read them.
 //! - R12: ordering by a kernel's own waiting. Kernels here are durations.
-//! - R17, R53: captured allocations. The table has no stream capture yet.
+//! - R53: access that a captured allocation takes over from its pool.
 //! - R21 beyond the flags: device graphs are refused with memory nodes, and are
 //!   not launched from a device.
 //! - R26 beyond the refusal: moving a child graph needs `cudaGraphAddNode`, whose
 //!   prototype changed from version to version; the table leaves it out.
 //! - R27: updates of execs are not in the table.
-//! - R44: stream-ordered pools are not in the table.
 //! - R51, R52: access descriptors are checked and kept, but nothing accesses.
 //! - M17: compute-sanitizer cannot look into the model.
 //!
 //! Rules that the model keeps in a simpler form:
 //!
+//! - R10, R11: memory holds what copies, memsets and kernels wrote, by physical
+//!   block, and changes when the call is made: races between streams are not shown.
+//!   Of kernels the model runs those of whole numbers, loads, stores and jumps
+//!   ([`program`](crate::program)); others take their time and write nothing. A stray
+//!   write goes nowhere.
+//! - R17: one stream by itself is captured. Other streams cannot join through events,
+//!   graphs cannot be launched into a capture, and copies are not captured.
+//! - R44: the stream-ordered pool counts bytes, in units of 32 MiB (assumed); each of
+//!   its allocations has new addresses. There is the default pool of each device only.
 //! - R31: the driver may remap at any time from instantiation on. The model maps
 //!   at launch and upload only, as every measurement so far showed.
 //! - R40: the driver may hold a launch back to keep live allocations apart. The

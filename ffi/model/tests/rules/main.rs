@@ -4,6 +4,7 @@
 mod addresses;
 mod attributes;
 mod calls;
+mod data;
 mod golden;
 mod lifetime;
 mod limits;
