@@ -1,18 +1,22 @@
 //! From a graph's description to its plan.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use cudart_model::Profile;
 
 use super::description::{Freed, Graph, Kind, Work};
 use super::findings;
-use super::layout::{Layout, Layouts, Source};
+use super::layout::{Layout, LayoutError, Layouts, Source};
 use super::result::{
     AddressSource, AllocationPlan, BlockPlan, GraphPlan, MemoryPlan, Problem, RegionPlan,
     TimelineEvent,
 };
 use super::timeline::{self, Timeline};
 use super::units;
+
+/// The longest that computing a graph's addresses may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A graph's plan, and its layout where it has one.
 #[must_use]
@@ -77,15 +81,33 @@ pub fn analyse(
         });
         return (plan, None);
     }
-    let layouts = match Layouts::of(graph, machine.granularity()) {
-        Ok(layouts) => layouts,
-        Err(refused) => {
+    let until = Instant::now() + PATIENCE;
+    let layout = match Layouts::of(graph, machine.granularity(), until) {
+        Ok(layouts) => {
+            plan.findings = findings::find(graph, &layouts, frees_known);
+            layouts.dumped.unwrap_or(layouts.computed)
+        }
+        Err(LayoutError::Refused(refused)) => {
             plan.problem = Some(Problem {
                 what: refused.to_string(),
                 remedy: "ask for at least one byte, and for no more than the device has".to_owned(),
             });
             return (plan, None);
         }
+        Err(LayoutError::TakesTooLong) => match Layout::dumped(graph, machine.granularity()) {
+            Some(dumped) => {
+                plan.findings = findings::find_without_order(graph, &dumped, frees_known);
+                dumped
+            }
+            None => {
+                plan.problem = Some(Problem {
+                    what: "computing its addresses takes too long: its order is too entangled"
+                        .to_owned(),
+                    remedy: "give a dump, which has the driver's addresses".to_owned(),
+                });
+                return (plan, None);
+            }
+        },
     };
     if graph.dependencies.edges().any(|(from, to)| from >= to) {
         plan.notes.push(
@@ -94,8 +116,6 @@ pub fn analyse(
                 .to_owned(),
         );
     }
-    plan.findings = findings::find(graph, &layouts, frees_known);
-    let layout = layouts.dumped.unwrap_or(layouts.computed);
     plan.memory = Some(memory(graph, &layout, &Timeline::along(graph, &order)));
     (plan, Some(layout))
 }

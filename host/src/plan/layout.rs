@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use cudart_model::address::{AddressError, AddressSpace, BlockSet, Granularity, Order};
 
@@ -10,6 +11,14 @@ use super::name::Name;
 
 /// Where addresses are taken from when nothing else is known (M2).
 pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
+
+/// Nodes that are laid out before the time is asked.
+const ASK_THE_TIME: NodeIndex = 1024;
+
+/// A time that does not come.
+fn forever() -> Instant {
+    Instant::now() + Duration::from_secs(1 << 30)
+}
 
 /// An allocation in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,15 +84,35 @@ impl Layouts {
     /// # Errors
     ///
     /// As [`Layout::computed`].
-    pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
-        let (computed, order) = Layout::changed(graph, granularity, &Change::default())?;
-        let dumped = Layout::dumped(graph, granularity, &computed);
+    pub fn of(
+        graph: &Graph,
+        granularity: Granularity,
+        until: Instant,
+    ) -> Result<Self, LayoutError> {
+        let change = Change::default();
+        let (computed, order) = Layout::changed(graph, granularity, &change, until)?;
+        let dumped = Layout::dumped(graph, granularity).map(|dumped| Layout {
+            // What is set aside depends on which allocations took new space.
+            reserved_bytes: computed
+                .reserved_bytes
+                .filter(|_| dumped.allocations == computed.allocations),
+            ..dumped
+        });
         Ok(Self {
             dumped,
             computed,
             order,
         })
     }
+}
+
+/// Why there is no layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LayoutError {
+    /// The runtime would not add a node.
+    Refused(Refused),
+    /// The nodes' order is so entangled that following it takes too long.
+    TakesTooLong,
 }
 
 /// Why the runtime would not add a node.
@@ -159,8 +188,9 @@ impl Layout {
     /// # Errors
     ///
     /// As [`Layout::computed`].
-    pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
-        Layouts::of(graph, granularity).map(|layouts| layouts.dumped.unwrap_or(layouts.computed))
+    pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, LayoutError> {
+        let layouts = Layouts::of(graph, granularity, forever())?;
+        Ok(layouts.dumped.unwrap_or(layouts.computed))
     }
 
     /// Addresses by the driver's rule, from the base of the dump where there is one.
@@ -169,20 +199,22 @@ impl Layout {
     ///
     /// The first node that the runtime would refuse: 0 bytes (1), more bytes than
     /// there are addresses (2).
-    pub fn computed(graph: &Graph, granularity: Granularity) -> Result<Self, Refused> {
-        Self::changed(graph, granularity, &Change::default()).map(|(layout, _)| layout)
+    pub fn computed(graph: &Graph, granularity: Granularity) -> Result<Self, LayoutError> {
+        let changed = Self::changed(graph, granularity, &Change::default(), forever());
+        changed.map(|(layout, _)| layout)
     }
 
     /// The same for a graph with changes, and the order of its nodes.
     ///
     /// # Errors
     ///
-    /// As [`Layout::computed`].
+    /// As [`Layout::computed`], and when it takes until `until`.
     pub fn changed(
         graph: &Graph,
         granularity: Granularity,
         change: &Change,
-    ) -> Result<(Self, Order), Refused> {
+        until: Instant,
+    ) -> Result<(Self, Order), LayoutError> {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
         let base = first - first % granularity.block_bytes();
@@ -190,6 +222,9 @@ impl Layout {
         let (mut order, mut later) = (Order::new(), Vec::new());
         let mut addresses: HashMap<NodeIndex, u64> = HashMap::new();
         for (index, node) in graph.indexed() {
+            if index % ASK_THE_TIME == ASK_THE_TIME - 1 && Instant::now() >= until {
+                return Err(LayoutError::TakesTooLong);
+            }
             add_node(&mut order, graph, index, change, &mut later);
             match node.kind {
                 Kind::Alloc { .. } if change.without.contains(&index) => {}
@@ -232,10 +267,12 @@ impl Layout {
         Ok((layout, order))
     }
 
-    /// The dump's addresses, if it has all of them.
-    fn dumped(graph: &Graph, granularity: Granularity, computed: &Self) -> Option<Self> {
+    /// The dump's addresses, if it has all of them. What is reserved is not known from
+    /// these alone.
+    #[must_use]
+    pub fn dumped(graph: &Graph, granularity: Granularity) -> Option<Self> {
         let freed_by = graph.freed_by();
-        let mut allocations = Vec::with_capacity(computed.allocations.len());
+        let mut allocations = Vec::new();
         for (node, bytes, address) in graph.allocations() {
             let freed_by = freed_by.get(node as usize).copied().flatten();
             allocations.push(Placed {
@@ -245,27 +282,14 @@ impl Layout {
                 freed_by,
             });
         }
-        if allocations.is_empty() {
-            return None;
-        }
-        let lowest = allocations
-            .iter()
-            .map(|placed| placed.address)
-            .min()
-            .unwrap_or(computed.base);
+        let lowest = allocations.iter().map(|placed| placed.address).min()?;
         let base = lowest - lowest % granularity.block_bytes();
-        let explained = allocations == computed.allocations;
         Some(Self {
             source: Source::Dump,
             end: end_of(&allocations, base),
             allocations,
             base,
-            // What is set aside depends on which allocations took new space.
-            reserved_bytes: if explained {
-                computed.reserved_bytes
-            } else {
-                None
-            },
+            reserved_bytes: None,
             granularity,
         })
     }
@@ -369,16 +393,16 @@ fn end_of(allocations: &[Placed], base: u64) -> u64 {
     allocations.iter().map(Placed::end).max().unwrap_or(base)
 }
 
-fn refused(node: &Name, why: AddressError) -> Refused {
+fn refused(node: &Name, why: AddressError) -> LayoutError {
     let code = match why {
         AddressError::Exhausted { .. } => 2,
         _ => 1,
     };
-    Refused {
+    LayoutError::Refused(Refused {
         node: node.to_string(),
         code,
         why: why.to_string(),
-    }
+    })
 }
 
 #[cfg(test)]

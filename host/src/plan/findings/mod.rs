@@ -8,11 +8,13 @@ mod missing_edges;
 mod sizes;
 mod users;
 
+use std::time::{Duration, Instant};
+
 use cudart_model::address::Order;
 use serde::Serialize;
 
 use super::description::Graph;
-use super::layout::{Change, Layout, Layouts};
+use super::layout::{Change, Layout, LayoutError, Layouts};
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,6 +91,10 @@ pub enum Severity {
 /// How many nodes all layouts of one search may have together: a few seconds.
 const EFFORT: usize = 3_000_000;
 
+/// The longest that a search may take, for graphs whose order is so entangled that
+/// one layout takes seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// What the search works with.
 struct Search<'g> {
     graph: &'g Graph,
@@ -96,6 +102,7 @@ struct Search<'g> {
     layout: &'g Layout,
     order: &'g Order,
     effort_left: usize,
+    until: Instant,
     cut_short: bool,
 }
 
@@ -112,6 +119,7 @@ pub fn find(
         layout: &layouts.computed,
         order: &layouts.order,
         effort_left: EFFORT,
+        until: Instant::now() + PATIENCE,
         cut_short: false,
     };
     let mut findings = Vec::new();
@@ -126,6 +134,28 @@ pub fn find(
         findings.push(search.not_searched());
     }
     findings.sort_by_key(|finding| (finding.severity, std::cmp::Reverse(finding.saving_bytes)));
+    findings
+}
+
+/// What there is to find about a graph whose order is too entangled to follow.
+#[must_use]
+pub fn find_without_order(
+    graph: &Graph,
+    layout: &Layout,
+    frees_known: &dyn Fn(super::description::Freed) -> bool,
+) -> Vec<Finding> {
+    let search = Search {
+        graph,
+        layout,
+        order: &Order::new(),
+        effort_left: 0,
+        until: Instant::now(),
+        cut_short: true,
+    };
+    let mut findings = lifetimes::freed_twice(&search);
+    findings.extend(lifetimes::frees_unknown(&search, frees_known));
+    findings.extend(lifetimes::never_freed(&search));
+    findings.push(search.not_searched());
     findings
 }
 
@@ -153,7 +183,10 @@ impl Search<'_> {
             return None;
         }
         self.effort_left -= cost;
-        Layout::changed(self.graph, self.layout.granularity(), change).ok()
+        let granularity = self.layout.granularity();
+        let tried = Layout::changed(self.graph, granularity, change, self.until);
+        self.cut_short |= matches!(tried, Err(LayoutError::TakesTooLong));
+        tried.ok()
     }
 
     fn not_searched(&self) -> Finding {

@@ -10,7 +10,7 @@ fn both(recording: &Recording) -> [Layout; 2] {
         }
     }
     let layouts = [&recording.graph, &without].map(|graph| {
-        Layout::of(graph, Granularity::H200).unwrap_or_else(|e| panic!("{}: {e}", recording.name))
+        Layout::of(graph, Granularity::H200).unwrap_or_else(|e| panic!("{}: {e:?}", recording.name))
     });
     assert_eq!(
         layouts.each_ref().map(|layout| layout.source),
@@ -74,7 +74,10 @@ fn r28_m10_sizes_that_the_runtime_refuses_are_refused_with_its_code() {
                 address: Some(4096),
             };
         }
-        let refused = Layout::of(&recording.graph, Granularity::H200).expect_err("refused");
+        let refused = match Layout::of(&recording.graph, Granularity::H200) {
+            Err(LayoutError::Refused(refused)) => refused,
+            other => panic!("{other:?}"),
+        };
         assert_eq!((refused.code, &*refused.node), (code, "graph_1_node_0"));
     }
 }
