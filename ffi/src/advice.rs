@@ -59,6 +59,8 @@ table! {
       "Check the launch dimensions: no extent may be 0, a block has at most 1024 threads and a grid at most 2^31-1 blocks in x (M11)."
     1 [cudaGraphInstantiateWithFlags]
       "Check the flags: AutoFreeOnLaunch cannot be combined with DeviceLaunch (R21)."
+    1 [cudaMemcpyAsync cudaMemsetAsync]
+      "Not all of the range is allocated at this moment: it may be larger than the allocation, its graph may not have run yet, or it is freed already (R7, M6)."
     1 [cudaDeviceSetGraphMemAttribute]
       "Only the two high marks can be set, and only to 0 (R49)."
     1 [cudaDeviceGetGraphMemAttribute]
@@ -70,6 +72,8 @@ table! {
       "The allocation alone is larger than the device could ever back: ask for fewer bytes (M10)."
     2 [cudaGraphLaunch cudaGraphUpload]
       "The device has no memory left to map the graph: free allocations that outlived their graphs, trim with cudaDeviceGraphMemTrim, then launch again; the stream and the graph stay usable (M13)."
+    2 [cudaMallocAsync]
+      "The pool gets no more memory from the device: free some of it, and trim the graphs' pool with cudaDeviceGraphMemTrim, which this pool does not see (R44)."
     2 []
       "The device's memory is full: free some, trim the graph pool with cudaDeviceGraphMemTrim, ask for less, or stop other programs on this GPU (nvidia-smi lists them)."
 
@@ -88,7 +92,7 @@ table! {
       "The driver is older than this call needs: update the NVIDIA driver."
     46 []
       "Every GPU is taken or not available: another process may hold it in exclusive mode, or it is in a bad state (nvidia-smi -q shows the compute mode)."
-    98 [cudaGraphAddKernelNode]
+    98 [cudaGraphAddKernelNode cudaLaunchKernel]
       "The kernel's handle is unknown to this runtime: it must be a cudaKernel_t of a library that is still loaded, and of this same libcudart (12.8 or later)."
     98 []
       "The kernel's handle is unknown to this runtime, or the kernel was not compiled for this device."
@@ -119,8 +123,8 @@ table! {
 
     304 []
       "The operating system refused something to the driver: check the permissions of /dev/nvidia*, limits such as ulimit -v, and the kernel log (dmesg)."
-    400 [cudaGraphAddKernelNode]
-      "The kernel's handle is of the wrong kind: a driver's CUfunction must go through cuGraphAddKernelNode; also make sure that only one libcudart is in the process."
+    400 [cudaGraphAddKernelNode cudaLaunchKernel]
+      "The kernel's handle is of the wrong kind: a driver's CUfunction must go through cuGraphAddKernelNode or cuLaunchKernel; also make sure that only one libcudart is in the process."
     400 []
       "A handle is null, destroyed already, or of another device or another libcudart in the same process."
     401 []

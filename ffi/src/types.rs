@@ -196,8 +196,6 @@ enums! {
         COMPAT_NOT_SUPPORTED_ON_DEVICE = cudaErrorCompatNotSupportedOnDevice = 804,
         STREAM_CAPTURE_UNSUPPORTED = cudaErrorStreamCaptureUnsupported = 900,
         STREAM_CAPTURE_INVALIDATED = cudaErrorStreamCaptureInvalidated = 901,
-        STREAM_CAPTURE_UNMATCHED = cudaErrorStreamCaptureUnmatched = 903,
-        STREAM_CAPTURE_IMPLICIT = cudaErrorStreamCaptureImplicit = 906,
         UNKNOWN = cudaErrorUnknown = 999,
     }
 
