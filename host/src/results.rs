@@ -55,7 +55,7 @@ pub struct DeviceResult {
     pub experiments: Vec<ExperimentResult>,
     /// The memory over many cycles, where they were asked for.
     pub repeat: Option<Repeat>,
-    /// Why there are no experiments, if there are none.
+    /// Why there are no experiments, if there are none; or what went wrong after them.
     pub stopped: Option<Stopped>,
     /// The worst verdict of this device.
     pub verdict: Verdict,
@@ -78,7 +78,7 @@ impl DeviceResult {
     }
 }
 
-/// Why a device came to nothing, in a run that went on with others.
+/// Why a device came to nothing, or what could not be closed when it was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
     /// Whether the device cannot do this at all, rather than having failed.

@@ -5,7 +5,7 @@
 //! fills late, is in one of them, and a leak in all. The first quarter of the cycles
 //! is left out, since it fills caches.
 //!
-//! Memory moves in pages and blocks, so a leak below [`noise_bytes`] over all
+//! Memory moves in pages and blocks, so a leak below `noise_bytes` over all
 //! cycles cannot be told from nothing; the result says how much that is a cycle.
 
 use crate::results::{Growth, MemoryKind, Trend, Verdict};

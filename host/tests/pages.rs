@@ -35,6 +35,11 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
             on_the_model().args(&["--hold", "1us", "--graphs", "32"]),
             "inconclusive.html",
         ),
+        write(on_the_model().args(&["--graphs", "300"]), "many.html"),
+        write(
+            on_the_model().args(&["--experiment", "all", "--bytes", "1MiB"]),
+            "all.html",
+        ),
         write(
             bare().args(&["--model-profile", "two-devices", "--device", "all"]),
             "two.html",
@@ -96,6 +101,7 @@ struct Found {
     chart_text_contrast: f64,
     mark_contrast: f64,
     letters_outside: usize,
+    letters_overlapping: usize,
     background: String,
     focusable_scrollers: usize,
     scrollers: usize,
@@ -124,6 +130,7 @@ fn pages_can_be_read_in_both_schemes_on_desk_and_phone() {
             assert!(found.chart_text_contrast >= 4.5, "{what}");
             assert!(found.mark_contrast >= 3.0, "{what}");
             assert_eq!(found.letters_outside, 0, "{what}");
+            assert_eq!(found.letters_overlapping, 0, "{what}");
             assert!(found.scrollers > 0, "{what}");
             assert_eq!(found.focusable_scrollers, found.scrollers, "{what}");
             let skips = |pair: &[u8]| matches!(pair, [a, b] if *b > a + 1);

@@ -1,5 +1,5 @@
 //! Reports: what a run found, for people or for machines. One file a form, each a
-//! [`Reporter`]; what several of them need is in `units` and `sharing`.
+//! `Reporter`; what several of them need is in `units` and `sharing`.
 
 mod charts;
 mod csv;
@@ -34,7 +34,7 @@ trait Reporter {
         Ok(())
     }
 
-    /// An experiment has ended, the device's so-and-so-manieth from 1.
+    /// An experiment has ended; the number is its place in the device's section, from 1.
     fn experiment(&mut self, _number: usize, _experiment: &ExperimentResult) -> io::Result<()> {
         Ok(())
     }

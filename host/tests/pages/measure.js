@@ -37,6 +37,7 @@ const measure = (frame) => {
   const onSome = grounds([".box"]);
   let letters = Infinity;
   let outside = 0;
+  let overlapping = 0;
   let marks = Infinity;
   for (const svg of charts) {
     const frame = svg.getBoundingClientRect();
@@ -46,6 +47,11 @@ const measure = (frame) => {
       const box = node.getBoundingClientRect();
       if (box.left < frame.left - 1 || box.right > frame.right + 1) outside += 1;
     }
+    const boxes = [...svg.querySelectorAll("text")].map((node) => node.getBoundingClientRect());
+    boxes.forEach((a, index) => boxes.slice(index + 1).forEach((b) => {
+      const apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+      overlapping += apart ? 0 : 1;
+    }));
     for (const node of svg.querySelectorAll(".mark, .reserved, .used, .tie, .asked")) {
       marks = Math.min(marks, contrast(style(node).stroke, style(svg).backgroundColor));
     }
@@ -68,6 +74,7 @@ const measure = (frame) => {
     chart_text_contrast: letters,
     mark_contrast: marks,
     letters_outside: outside,
+    letters_overlapping: overlapping,
     background: style(page.body).backgroundColor,
     focusable_scrollers: scrolling.filter((node) => node.tabIndex === 0).length,
     scrollers: scrolling.length,

@@ -1,7 +1,9 @@
 //! Used and reserved memory, step by step.
 
 use super::super::units;
-use super::canvas::{Anchor, Canvas, Key, byte_grid, byte_ticks, legend_height, point, sign_name};
+use super::canvas::{
+    Canvas, Key, byte_grid, byte_ticks, legend_height, point, sign_name, width_of,
+};
 use super::{Chart, Table, both};
 use crate::report::markup::Element;
 use crate::results::{Action, ExperimentResult, Step};
@@ -16,6 +18,12 @@ const LEFT: f64 = 74.0;
 
 /// Room for a step's sign and number below the plot.
 const BELOW: f64 = 46.0;
+
+/// Signs of one kind stand at least this far apart.
+const LEAST_SIGN_DISTANCE: f64 = 11.0;
+
+/// Steps narrower than this cannot be pointed at.
+const LEAST_SLOT: f64 = 2.0;
 
 pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
     let steps = &experiment.steps;
@@ -111,23 +119,31 @@ fn draw(steps: &[Step], width: f64, summary: &str) -> Element {
     canvas.path(&format!("{used_line}{corners}"), "used-area");
     canvas.path(&outline(&reserved), "reserved");
 
-    // Every so-and-so-manieth number, where not all have room.
-    let every = (22.0 / slot).ceil().max(1.0) as usize;
+    // Where not all have room, numbers are left out, and signs that would stand on
+    // another of their kind; steps too thin to point at have no text.
+    let widest = width_of(&steps.len().to_string()) + 8.0;
+    let every = (widest / slot).ceil().max(1.0) as usize;
+    let mut last_sign: Option<(Action, f64)> = None;
     for (index, step) in steps.iter().enumerate() {
         let middle = x_of(index) + slot / 2.0;
-        if step.action != Action::Baseline {
+        let crowded = last_sign
+            .is_some_and(|(action, x)| action == step.action && middle - x < LEAST_SIGN_DISTANCE);
+        if step.action != Action::Baseline && !crowded {
             canvas.sign(step.action, middle, bottom + 14.0);
+            last_sign = Some((step.action, middle));
         }
         if index % every == 0 {
             let number = (index + 1).to_string();
-            canvas.text(middle, bottom + 36.0, Anchor::Middle, "muted", &number);
+            canvas.axis_text(middle, bottom + 36.0, width, &number);
         }
-        canvas.rect(
-            (x_of(index), top),
-            (slot, PLOT + BELOW),
-            "hit",
-            Some(&tip(index, step)),
-        );
+        if slot >= LEAST_SLOT {
+            canvas.rect(
+                (x_of(index), top),
+                (slot, PLOT + BELOW),
+                "hit",
+                Some(&tip(index, step)),
+            );
+        }
     }
     canvas.finish()
 }
