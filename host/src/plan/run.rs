@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cudart_model::Profile;
 
@@ -121,12 +122,31 @@ fn distinct(scenario: &Scenario) -> Vec<Arc<Graph>> {
         .collect()
 }
 
+/// How long graphs run that are to overlap.
+#[derive(Debug, Clone, Copy)]
+enum Hold {
+    /// In a plan: longer than anything takes.
+    Planned,
+    /// On a GPU: what the user asks for, else what the number of launches needs.
+    Run(Option<Duration>),
+}
+
+impl Hold {
+    fn of(self, launches: usize) -> Overlap {
+        match self {
+            Self::Planned => Overlap::ON_MODEL,
+            Self::Run(Some(hold)) => Overlap { hold },
+            Self::Run(None) => Overlap::on_gpu(launches),
+        }
+    }
+}
+
 struct Planner<'a> {
     args: &'a PlanArgs,
     machine: Profile,
     plan: Plan,
-    /// What each programme was made of, and what it came to on the model; `None` for
-    /// those planned by rule.
+    /// How each programme is run to be verified, and what it came to on the model;
+    /// `None` for those planned by rule.
     runs: Vec<Option<(Scenario, Played)>>,
 }
 
@@ -182,15 +202,14 @@ impl<'a> Planner<'a> {
             let launches = self.args.launches;
             self.programme(
                 graph.nodes.len(),
-                || forecast::one_stream(graph, launches),
+                |_| forecast::one_stream(graph, launches),
                 || rule.one_stream(launches),
             )?;
             let streams = self.args.streams;
             if streams > 1 {
-                let overlap = self.overlap(streams);
                 self.programme(
                     graph.nodes.len().saturating_mul(streams),
-                    || forecast::at_once(graph, streams, overlap),
+                    |hold| forecast::at_once(graph, streams, hold.of(streams)),
                     || rule.at_once(streams),
                 )?;
             }
@@ -203,15 +222,14 @@ impl<'a> Planner<'a> {
             let all: Vec<Arc<Graph>> = pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
             let rule = self.by_rule(&pairs);
             let nodes = all.iter().map(|graph| graph.nodes.len()).sum();
-            let overlap = self.overlap(all.len());
             self.programme(
                 nodes,
-                || forecast::all_in_one_stream(&all),
+                |_| forecast::all_in_one_stream(&all),
                 || Some(rule.all_in_one_stream()),
             )?;
             self.programme(
                 nodes,
-                || forecast::all_at_once(&all, overlap),
+                |hold| forecast::all_at_once(&all, hold.of(all.len())),
                 || Some(rule.all_at_once()),
             )?;
         }
@@ -232,7 +250,7 @@ impl<'a> Planner<'a> {
     fn programme(
         &mut self,
         nodes: usize,
-        scenario: impl FnOnce() -> Scenario,
+        scenario: impl Fn(Hold) -> Scenario,
         by_rule: impl FnOnce() -> Option<Programme>,
     ) -> Result<(), Stop> {
         if nodes > MOST_ON_MODEL {
@@ -242,10 +260,15 @@ impl<'a> Planner<'a> {
             }
             return Ok(());
         }
-        let scenario = scenario();
-        let (programme, played) = programme::on_model(&scenario, &self.machine)?;
+        let planned = scenario(Hold::Planned);
+        let (programme, played) = programme::on_model(&planned, &self.machine)?;
         self.plan.programmes.push(programme);
-        self.runs.push(Some((scenario, played)));
+        let to_run = if self.args.verify {
+            scenario(Hold::Run(self.args.hold))
+        } else {
+            planned
+        };
+        self.runs.push(Some((to_run, played)));
         Ok(())
     }
 
@@ -256,14 +279,6 @@ impl<'a> Planner<'a> {
         ByRule {
             total_bytes: self.machine.total_bytes(),
             graphs: graphs.collect(),
-        }
-    }
-
-    fn overlap(&self, launches: usize) -> Overlap {
-        match self.args.hold {
-            Some(hold) => Overlap { hold },
-            None if self.args.verify => Overlap::on_gpu(launches),
-            None => Overlap::ON_MODEL,
         }
     }
 

@@ -82,9 +82,19 @@ pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
             "R14 R18"
         },
         what: format!(
-            "{} ({}) outlive the launch and hold {} through any trim; {next}",
+            "{} ({}) {} the launch and {} {} through any trim; {next}",
             names(&nodes),
             bytes(asked),
+            if outliving.len() == 1 {
+                "outlives"
+            } else {
+                "outlive"
+            },
+            if outliving.len() == 1 {
+                "holds"
+            } else {
+                "hold"
+            },
             bytes(held),
         ),
         remedy:

@@ -67,7 +67,7 @@ fn finding(search: &Search<'_>, placed: &Placed, less: u64, saving: u64, after: 
             bytes(search.layout.block_bytes()),
         ),
         remedy: format!(
-            "{} less ({} in all) take {} less",
+            "ask for {} less, {} in all: that takes {} less",
             bytes(less),
             bytes(placed.bytes - less),
             bytes(saving)

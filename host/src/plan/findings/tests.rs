@@ -190,7 +190,7 @@ fn m1_a_size_just_over_a_block_is_found_with_what_less_would_save() {
         (32 * MIB, Some(32 * MIB))
     );
     assert!(
-        finding.remedy.contains("1 MiB less (32 MiB in all)"),
+        finding.remedy.contains("1 MiB less, 32 MiB in all"),
         "{}",
         finding.remedy
     );
@@ -211,7 +211,7 @@ fn r13_r14_free_nodes_too_many_and_too_few() {
     let unfreed = of_kind(&findings, FindingKind::NeverFreed)[0];
     assert_eq!(unfreed.nodes, ["b"]);
     assert!(
-        unfreed.what.contains("5 MiB") && unfreed.what.contains("hold 32 MiB"),
+        unfreed.what.contains("5 MiB") && unfreed.what.contains("holds 32 MiB"),
         "{}",
         unfreed.what
     );

@@ -137,6 +137,11 @@ fn a_difference_is_a_failure_and_a_missed_overlap_is_inconclusive() {
         step.busy_streams = Some(1);
     };
     assert_eq!(compared(&missed), (Verdict::Inconclusive, 1));
+    let failed_and_missed = |step: &mut PlayedStep| {
+        missed(step);
+        step.failure = Some(not_planned());
+    };
+    assert_eq!(compared(&failed_and_missed), (Verdict::Fail, 1));
 }
 
 fn not_planned() -> Failure {

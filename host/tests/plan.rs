@@ -1,0 +1,440 @@
+//! `plan` through the binary: dumps, scenarios, verification, and what is refused.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use graph_memory_footprint::results::Action;
+use serde_json::Value;
+use support::{Ended, bare, experiment, on_the_model};
+
+const MIB: u64 = 1 << 20;
+
+/// The four experiments, each a scenario file as well.
+const EXPERIMENTS: [&str; 4] = [
+    "virtual-address-reuse",
+    "physical-memory-reuse",
+    "concurrent-streams",
+    "unfreed-allocations",
+];
+
+fn scenario(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("scenarios")
+        .join(format!("{name}.toml"))
+}
+
+fn dump(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../ffi/model/tests/data/dot")
+        .join(name)
+}
+
+fn plan(file: &Path, arguments: &[&str]) -> (Value, i32) {
+    let ended = bare()
+        .args(&["plan", "--format", "json"])
+        .args(arguments)
+        .arg(file)
+        .ends();
+    let plan = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr));
+    (plan, ended.code)
+}
+
+fn text(file: &Path, arguments: &[&str]) -> Ended {
+    bare().args(&["plan"]).args(arguments).arg(file).ends()
+}
+
+fn at<'v>(value: &'v Value, pointer: &str) -> &'v Value {
+    value
+        .pointer(pointer)
+        .unwrap_or_else(|| panic!("no {pointer} in {value:#}"))
+}
+
+fn bytes(value: &Value, pointer: &str) -> u64 {
+    at(value, pointer)
+        .as_u64()
+        .unwrap_or_else(|| panic!("{pointer} is no number"))
+}
+
+/// The used bytes after each step of a programme whose label begins like this.
+fn used_after(programme: &Value, begins: &str) -> Vec<u64> {
+    let steps = at(programme, "/steps").as_array().expect("steps");
+    let of_kind = steps.iter().filter(|step| {
+        step["label"]
+            .as_str()
+            .is_some_and(|label| label.starts_with(begins))
+    });
+    of_kind
+        .map(|step| bytes(step, "/planned/used_bytes"))
+        .collect()
+}
+
+fn written(name: &str, contents: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join(name);
+    fs::write(&file, contents).expect("a file");
+    (folder, file)
+}
+
+#[test]
+fn the_four_experiments_as_scenarios_have_the_footprints_of_the_experiments() {
+    let (result, code) = on_the_model().result();
+    assert_eq!(code, 0);
+    for name in EXPERIMENTS {
+        let steps = &experiment(&result, name).steps;
+        let measured = |action: Action| -> Vec<u64> {
+            let of_kind = steps.iter().filter(|step| step.action == action);
+            of_kind.map(|step| step.memory.used_bytes).collect()
+        };
+        let (plan, code) = plan(&scenario(name), &[]);
+        assert_eq!(code, 0, "{name}");
+        let programme = at(&plan, "/programmes/0");
+        assert_eq!(
+            used_after(programme, "launch"),
+            measured(Action::Launch),
+            "{name}"
+        );
+        assert_eq!(
+            used_after(programme, "trim"),
+            measured(Action::Trim),
+            "{name}"
+        );
+        assert_eq!(
+            used_after(programme, "free").last(),
+            measured(Action::Free).last(),
+            "{name}"
+        );
+        assert_eq!(programme["failing_steps"], 0, "{name}");
+    }
+}
+
+#[test]
+fn every_scenario_in_the_repository_verifies_on_the_model() {
+    let folder = scenario("x");
+    let folder = folder.parent().expect("a folder");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("the scenarios") {
+        let file = entry.expect("an entry").path();
+        let (plan, code) = plan(&file, &["--verify", "--backend", "model"]);
+        assert_eq!(code, 0, "{}: {plan:#}", file.display());
+        let verification = at(&plan, "/programmes/0/verification");
+        assert_eq!(verification["verdict"], "PASS");
+        assert_eq!(
+            verification["addresses"],
+            verification["addresses_as_planned"]
+        );
+        assert!(
+            !at(&plan, "/verified_on/model").is_null(),
+            "it says that this was no GPU"
+        );
+        count += 1;
+    }
+    assert!(count >= EXPERIMENTS.len());
+}
+
+#[test]
+fn the_edges_that_a_finding_names_do_save_what_it_says() {
+    let file = scenario("forked-branches");
+    let (before, _) = plan(&file, &[]);
+    let finding = at(&before, "/graphs/0/findings/0");
+    assert_eq!(finding["kind"], "missing-edge");
+    let promised = bytes(finding, "/footprint_after_bytes");
+    assert_eq!(
+        bytes(&before, "/graphs/0/memory/footprint_bytes"),
+        288 * MIB
+    );
+    assert_eq!(promised, 96 * MIB);
+    // As a person would: add the edges to the file.
+    let mut changed = fs::read_to_string(&file).expect("the scenario");
+    for edge in at(finding, "/edges").as_array().expect("edges") {
+        let (from, to) = (
+            edge["from"].as_str().expect("a name"),
+            edge["to"].as_str().expect("a name"),
+        );
+        let node = format!("name = \"{to}\", alloc = \"96MiB\", after = \"fork\"");
+        assert!(changed.contains(&node), "{node}");
+        let later = node.replace("\"fork\"", &format!("[\"fork\", \"{from}\"]"));
+        changed = changed.replace(&node, &later);
+    }
+    let (_folder, file) = written("changed.toml", &changed);
+    let (after, _) = plan(&file, &[]);
+    assert_eq!(bytes(&after, "/graphs/0/memory/footprint_bytes"), promised);
+    assert_eq!(bytes(&after, "/programmes/0/footprint_bytes"), promised);
+}
+
+#[test]
+fn a_little_less_halves_the_worked_examples_footprint() {
+    let (before, _) = plan(&scenario("just-over-a-block"), &[]);
+    let finding = at(&before, "/graphs/0/findings/0");
+    assert_eq!(
+        (bytes(finding, "/saving_bytes"), finding["kind"].as_str()),
+        (32 * MIB, Some("just-over-a-block"))
+    );
+    let changed = fs::read_to_string(scenario("just-over-a-block")).expect("the scenario");
+    let (_folder, file) = written("less.toml", &changed.replace("\"9MiB\"", "\"8MiB\""));
+    let (after, _) = plan(&file, &[]);
+    assert_eq!(bytes(&before, "/programmes/0/footprint_bytes"), 64 * MIB);
+    assert_eq!(bytes(&after, "/programmes/0/footprint_bytes"), 32 * MIB);
+}
+
+#[test]
+fn a_dump_is_planned_with_the_drivers_addresses_and_without() {
+    let file = dump("apps/torch_xf.dot");
+    for (arguments, source) in [(&[][..], "dump"), (&["--recompute"], "computed")] {
+        let (plan, code) = plan(&file, arguments);
+        assert_eq!(code, 0);
+        let memory = at(&plan, "/graphs/0/memory");
+        assert_eq!(memory["addresses"], source);
+        assert_eq!(bytes(memory, "/footprint_bytes"), 128 * MIB);
+        assert_eq!(bytes(memory, "/reserved_bytes"), 128 * MIB);
+        // What outlives the launch: its result, and what the capture kept.
+        assert_eq!(bytes(memory, "/held_after_trim_bytes"), 64 * MIB);
+        let relaunch = at(&plan, "/programmes/0/steps/2");
+        assert_eq!(at(relaunch, "/planned/failure/code"), 1, "R18");
+    }
+}
+
+#[test]
+fn several_dumps_are_planned_together() {
+    let ended = bare()
+        .args(&["plan", "--format", "json"])
+        .arg(dump("apps/cupy_chain.dot"))
+        .arg(dump("apps/cupy_sum.dot"))
+        .ends();
+    let plan: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let named = |name: &str| {
+        let programmes = at(&plan, "/programmes").as_array().expect("programmes");
+        let found = programmes
+            .iter()
+            .find(|programme| programme["name"] == name);
+        bytes(
+            found.unwrap_or_else(|| panic!("no {name}")),
+            "/footprint_bytes",
+        )
+    };
+    // R35: 64 MiB each, and in one stream they share. R36: at once they do not.
+    assert_eq!(named("all graphs in one stream"), 64 * MIB);
+    assert_eq!(named("all graphs at once"), 128 * MIB);
+    assert_eq!(named("cupy_sum on 2 streams"), 128 * MIB);
+}
+
+#[test]
+fn a_dump_as_a_scenario_is_the_same_graph() {
+    let file = dump("random/g053.dot");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let toml = folder.path().join("g053.toml");
+    let output = toml.to_str().expect("UTF-8");
+    let ended = text(&file, &["--dump-scenario", "--output", output]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (0, ""),
+        "{}",
+        ended.stderr
+    );
+    let (from_dump, _) = plan(&file, &["--recompute"]);
+    let (from_scenario, _) = plan(&toml, &[]);
+    for figure in [
+        "footprint_bytes",
+        "reserved_bytes",
+        "asked_bytes",
+        "peak_alive_bytes",
+    ] {
+        let pointer = format!("/graphs/0/memory/{figure}");
+        assert_eq!(
+            bytes(&from_dump, &pointer),
+            bytes(&from_scenario, &pointer),
+            "{figure}"
+        );
+    }
+    let (_, again) = (
+        text(&toml, &["--dump-scenario"]),
+        fs::read_to_string(&toml).expect("a scenario"),
+    );
+    assert!(again.contains("[[graph]]"));
+}
+
+#[test]
+fn a_difference_between_planned_and_measured_is_shown_and_ends_in_1() {
+    let scenario = scenario("virtual-address-reuse");
+    let ended = bare()
+        .args(&["plan", "--verify", "--backend", "model"])
+        .arg(&scenario)
+        .env("CUDART_MODEL_FAULT", "cudaGraphLaunch:1=2")
+        .ends();
+    assert_eq!(ended.code, 1, "{}\n{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("FAIL"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("launch g on stream 0: planned"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("2 cudaErrorMemoryAllocation"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn graphs_that_did_not_overlap_leave_a_verification_inconclusive() {
+    let file = dump("apps/cupy_sum.dot");
+    let arguments = [
+        "--streams",
+        "4",
+        "--hold",
+        "1ns",
+        "--verify",
+        "--backend",
+        "model",
+        "--model-clock",
+        "virtual",
+    ];
+    let (plan, code) = plan(&file, &arguments);
+    let programme = at(&plan, "/programmes/1");
+    assert_eq!(programme["name"], "cupy_sum on 4 streams");
+    assert_eq!(
+        used_after(programme, "launch"),
+        [64, 128, 192, 256].map(|mib| mib * MIB)
+    );
+    assert_eq!(
+        (at(programme, "/verification/verdict"), code),
+        (&Value::from("INCONCLUSIVE"), 3)
+    );
+    let why = at(programme, "/verification/differences/0")
+        .as_str()
+        .expect("text");
+    assert!(why.contains("graphs had finished by then"), "{why}");
+}
+
+#[test]
+fn verification_without_a_gpu_says_so() {
+    let scenario = bare()
+        .args(&["plan", "--verify"])
+        .arg(scenario("virtual-address-reuse"));
+    let ended = scenario.ends();
+    if ended.code == 0 {
+        assert!(ended.stdout.contains("GPU, runtime"), "{}", ended.stdout);
+        println!("SKIPPED: this machine has a GPU, and the plan verified on it");
+        return;
+    }
+    ended.refused_with(2, "there is no GPU to verify on");
+    ended.refused_with(2, "--backend model");
+}
+
+#[test]
+fn what_can_never_run_is_said_and_ends_in_1() {
+    let round = "scenario = 1\n[[graph]]\nname = \"g\"\nnodes = [\n\
+                 { name = \"a\", alloc = 1, after = \"c\" },\n{ name = \"b\", kernel = \"k\", after = \"a\" },\n\
+                 { name = \"c\", kernel = \"k\", after = \"b\" },\n]\n";
+    let (_folder, file) = written("round.toml", round);
+    let ended = text(&file, &[]);
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stdout.contains("the dependencies go round"),
+        "{}",
+        ended.stdout
+    );
+    for (size, what) in [
+        ("0", "1 cudaErrorInvalidValue"),
+        ("\"1TiB\"", "2 cudaErrorMemoryAllocation"),
+    ] {
+        let text_of = format!(
+            "scenario = 1\n[[graph]]\nname = \"g\"\nnodes = [{{ name = \"a\", alloc = {size} }}]\n"
+        );
+        let (_folder, file) = written("size.toml", &text_of);
+        let ended = text(&file, &[]);
+        assert_eq!(ended.code, 1);
+        assert!(ended.stdout.contains(what), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_refused_with_line_and_column() {
+    let missing = "digraph dot {\nn[label=\"0\nMEM_ALLOC\n\"]; }";
+    for (name, contents, what) in [
+        (
+            "cut.dot",
+            "digraph dot {\n\"a\" -> ",
+            "cut.dot:2:8: the name of a node should follow",
+        ),
+        (
+            "plain.dot",
+            missing,
+            "plain.dot:2:1: n is a MEM_ALLOC without its bytesize",
+        ),
+        ("plain.dot", missing, "cudaGraphDebugDotFlagsVerbose"),
+        ("x.json", "{}", "x.json:1:1: this is no DOT file"),
+        (
+            "s.toml",
+            "scenario = 1\nnam = 2",
+            "s.toml:2:1: unknown field `nam`",
+        ),
+        ("s.toml", "scenario = \"1\"", "s.toml:1:12: invalid type"),
+        ("empty.dot", "", "empty.dot:1:1: the file has no graph"),
+    ] {
+        let (_folder, file) = written(name, contents);
+        text(&file, &[]).refused_with(64, what);
+    }
+    let missing = Path::new("no/such.dot");
+    text(missing, &[]).refused_with(64, "cannot read no/such.dot");
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    text(folder.path(), &[]).refused_with(64, "is a directory");
+    text(&scenario("virtual-address-reuse"), &["x.dot"])
+        .refused_with(64, "a scenario is planned by itself");
+    text(&dump("apps/cupy_sum.dot"), &["--streams", "0"]).refused_with(64, "1 to 4096");
+    text(
+        &dump("apps/cupy_sum.dot"),
+        &["--output", "no/such/folder/x"],
+    )
+    .refused_with(64, "cannot write");
+}
+
+#[test]
+fn the_text_shows_what_is_asked_for() {
+    let ended = text(
+        &dump("apps/torch_xf.dot"),
+        &["--streams", "3", "--rows", "6"],
+    );
+    for part in [
+        "footprint    128 MiB: 4 blocks of 32 MiB",
+        "after a trim 64 MiB",
+        "the driver's, from the dump; the rule gives the same",
+        "Addresses, from 0x48ea000000",
+        "Alive, in an order in which it may run",
+        "Outlive the launch",
+        "1 cudaErrorInvalidValue",
+        "torch_xf on 3 streams",
+        "footprint 384 MiB, no call fails",
+        "more ...",
+        "nothing was run on a GPU",
+    ] {
+        assert!(
+            ended.stdout.contains(part),
+            "no {part:?} in:\n{}",
+            ended.stdout
+        );
+    }
+    assert!(!ended.stdout.contains('\u{1b}'), "no colours in a pipe");
+}
+
+#[test]
+fn another_machines_blocks_give_another_footprint() {
+    let h200 = bytes(
+        &plan(&scenario("just-over-a-block"), &[]).0,
+        "/machine/block_bytes",
+    );
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/src/profiles/h200.toml");
+    let text = fs::read_to_string(profile).expect("a profile");
+    let smaller = text.replace("block_mib = 32 ", "block_mib = 2 ");
+    assert_ne!(text, smaller);
+    let file = folder.path().join("small-blocks.toml");
+    fs::write(&file, smaller).expect("a file");
+    let arguments = ["--model-profile", file.to_str().expect("UTF-8")];
+    let (plan, code) = plan(&scenario("just-over-a-block"), &arguments);
+    assert_eq!((h200, code), (32 * MIB, 0));
+    assert_eq!(bytes(&plan, "/machine/block_bytes"), 2 * MIB);
+    assert_eq!(bytes(&plan, "/programmes/0/footprint_bytes"), 34 * MIB);
+}
