@@ -394,7 +394,12 @@ fn summary(result: &RunResult) -> String {
     let mut text = format!("\n{BOLD}Summary{BOLD:#}\n");
     let lines = verdicts(result);
     let details: Vec<String> = result.devices.iter().flat_map(details).collect();
-    let width = lines.iter().map(|(_, what)| what.len()).max().unwrap_or(0);
+    // A long line with nothing beside it widens no column.
+    let beside = lines
+        .iter()
+        .zip(&details)
+        .filter(|(_, detail)| !detail.is_empty());
+    let width = beside.map(|((_, what), _)| what.len()).max().unwrap_or(0);
     let wm = widest(lines.iter().map(|&(verdict, _)| verdict));
     for ((verdict, what), detail) in lines.iter().zip(&details) {
         let line = format!("{} {what:<width$}  {detail}", mark(*verdict, wm));
