@@ -27,6 +27,17 @@ fn recordings() -> Vec<(String, RunResult)> {
     found
 }
 
+/// The same run on the model.
+fn as_recorded(recorded: &RunResult) -> (RunResult, i32) {
+    let bytes = recorded.settings.allocation_bytes.to_string();
+    let graphs = recorded.settings.graphs.to_string();
+    let mut scenario = on_the_model().args(&["--bytes", &bytes, "--graphs", &graphs]);
+    for experiment in &only_device(recorded).experiments {
+        scenario = scenario.args(&["--experiment", &experiment.name]);
+    }
+    scenario.result()
+}
+
 /// Each step with what it did to the four attributes.
 fn footprints(experiment: &ExperimentResult) -> Vec<(String, [u64; 4])> {
     let steps = experiment.steps.iter();
@@ -62,11 +73,7 @@ fn recordings_are_of_a_gpu_and_name_what_made_them() {
 #[test]
 fn the_model_reproduces_every_recorded_footprint() {
     for (path, recorded) in recordings() {
-        let bytes = recorded.settings.allocation_bytes.to_string();
-        let graphs = recorded.settings.graphs.to_string();
-        let (modelled, _) = on_the_model()
-            .args(&["--bytes", &bytes, "--graphs", &graphs])
-            .result();
+        let (modelled, _) = as_recorded(&recorded);
         let unit = |result: &RunResult| only_device(result).unit_bytes;
         assert_eq!(unit(&modelled), unit(&recorded), "{path}");
         for measured in &only_device(&recorded).experiments {
@@ -96,11 +103,7 @@ fn the_model_gives_the_recorded_addresses_relative_to_the_first() {
             .collect::<Vec<_>>()
     };
     for (path, recorded) in recordings() {
-        let bytes = recorded.settings.allocation_bytes.to_string();
-        let graphs = recorded.settings.graphs.to_string();
-        let (modelled, _) = on_the_model()
-            .args(&["--bytes", &bytes, "--graphs", &graphs])
-            .result();
+        let (modelled, _) = as_recorded(&recorded);
         for measured in &only_device(&recorded).experiments {
             let model = experiment(&modelled, &measured.name);
             assert_eq!(
