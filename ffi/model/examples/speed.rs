@@ -7,13 +7,18 @@ use std::ffi::c_void;
 use std::time::Instant;
 
 use cudart_ffi::{Cudart, types::*};
-use cudart_model::{ClockKind, Config, Isolated};
+use cudart_model::{ClockKind, Config, Isolated, Profile};
 
 const GRAPHS: usize = 100_000;
 const LAUNCHES: usize = 1_000_000;
 
 fn main() {
+    // So many graphs need more addresses than an H200 has: 32 MiB each, and twice
+    // the device's memory in all.
+    let mut profile = Profile::default();
+    profile.memory.total_bytes = 1 << 44;
     let _model = Isolated::new(Config {
+        profile,
         clock: ClockKind::Virtual,
         ..Config::default()
     });

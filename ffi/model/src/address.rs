@@ -59,15 +59,16 @@
 //! found from other recordings.
 
 mod blocks;
+mod few;
 mod free_ranges;
 mod ground;
 mod order;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
 pub use blocks::BlockSet;
+use few::Few;
 use free_ranges::FreeRanges;
 pub use ground::Ground;
 pub use order::{Order, UnknownNode};
@@ -185,7 +186,7 @@ pub struct AddressSpace {
     free: FreeRanges,
     allocations: Vec<Allocation>,
     /// Address of each allocation not freed in the graph, with its index.
-    unfreed: BTreeMap<u64, usize>,
+    unfreed: Few<u64, usize>,
 }
 
 impl AddressSpace {
@@ -199,7 +200,7 @@ impl AddressSpace {
             slack: Vec::new(),
             free: FreeRanges::default(),
             allocations: Vec::new(),
-            unfreed: BTreeMap::new(),
+            unfreed: Few::default(),
         }
     }
 
@@ -247,6 +248,7 @@ impl AddressSpace {
             None => self.new_space(rounded, take).ok_or(exhausted)?,
         };
         self.unfreed.insert(address, self.allocations.len());
+        reserve_first(&mut self.allocations);
         self.allocations.push(Allocation {
             node,
             address,
@@ -290,8 +292,8 @@ impl AddressSpace {
     /// The allocations that no free node of the graph ends, by address.
     pub fn unfreed(&self) -> impl Iterator<Item = &Allocation> {
         self.unfreed
-            .values()
-            .filter_map(|&index| self.allocations.get(index))
+            .iter()
+            .filter_map(|(_, &index)| self.allocations.get(index))
     }
 
     /// The blocks that a launch maps: those that any allocation touches.
@@ -358,6 +360,7 @@ impl AddressSpace {
         let growth = bytes.checked_next_multiple_of(self.granularity.block_bytes)?;
         let start = take(growth)?;
         let end = start.checked_add(growth)?;
+        reserve_first(&mut self.set_aside);
         self.set_aside.push(start..end);
         match self.slack.iter().position(|range| range.end == start) {
             Some(at) => {
@@ -365,6 +368,7 @@ impl AddressSpace {
                 Some(at)
             }
             None => {
+                reserve_first(&mut self.slack);
                 self.slack.push(start..end);
                 Some(self.slack.len() - 1)
             }
@@ -376,6 +380,14 @@ impl AddressSpace {
             allocations.map(Allocation::range),
             self.granularity.block_bytes,
         )
+    }
+}
+
+/// Room for one element: most graphs have one allocation, and a vector would begin
+/// with room for four.
+fn reserve_first<T>(list: &mut Vec<T>) {
+    if list.is_empty() {
+        list.reserve_exact(1);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 
 use cudart_ffi::cudaError_t;
 
@@ -45,7 +46,7 @@ struct Block {
 
 /// Names a block of a pool: counted up, never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BlockId(u64);
+pub struct BlockId(NonZeroU64);
 
 /// One block of a graph's addresses, and the physical block behind it.
 #[derive(Debug, Clone, Copy)]
@@ -101,10 +102,10 @@ pub struct Bound {
 }
 
 /// A device's pool.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pool {
     blocks: BTreeMap<BlockId, Block>,
-    next_block: u64,
+    next_block: NonZeroU64,
     used: u64,
     used_high: u64,
     reserved_high: u64,
@@ -114,6 +115,22 @@ pub struct Pool {
     /// Blocks that were taken for a launch which then failed: reserved, and never
     /// used or given back again.
     lost: u64,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            blocks: BTreeMap::new(),
+            next_block: NonZeroU64::MIN,
+            used: 0,
+            used_high: 0,
+            reserved_high: 0,
+            bindings: 0,
+            launches: 0,
+            givings: 0,
+            lost: 0,
+        }
+    }
 }
 
 impl Pool {
@@ -269,7 +286,7 @@ impl Pool {
 
     fn take_from_device(&mut self, user: User) -> BlockId {
         let id = BlockId(self.next_block);
-        self.next_block += 1;
+        self.next_block = self.next_block.saturating_add(1);
         self.blocks.insert(
             id,
             Block {

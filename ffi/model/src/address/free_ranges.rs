@@ -3,9 +3,10 @@
 //!
 //! The free nodes are sorted into lines: see [`Lines`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 
+use super::few::Few;
 use super::order::{Order, Place, Reach};
 
 /// A freed range.
@@ -22,11 +23,11 @@ pub(super) struct FreeRange {
 /// newest, and an allocation takes the low end, so that one rest remains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeRanges {
-    by_start: BTreeMap<u64, FreeRange>,
-    by_size: BTreeSet<(u64, u64)>,
-    owners: BTreeSet<usize>,
+    by_start: Few<u64, FreeRange>,
+    by_size: Few<(u64, u64), ()>,
+    owners: Few<usize, ()>,
     /// By chain of the [`Order`], then by line.
-    by_chain: HashMap<usize, BTreeMap<usize, OnChain>>,
+    by_chain: Few<(usize, usize), OnChain>,
     lines: Lines,
 }
 
@@ -36,10 +37,11 @@ pub(super) struct FreeRanges {
 /// one line gave up are joined.
 #[derive(Clone, Debug, Default)]
 struct Lines {
-    line_of: HashMap<usize, usize>,
-    /// The last nodes of the lines: by node, and where they lie in the order.
-    last: BTreeSet<usize>,
-    last_on_chain: HashMap<usize, BTreeMap<usize, usize>>,
+    line_of: Few<usize, usize>,
+    /// The last nodes of the lines.
+    last: Few<usize, ()>,
+    /// By chain of the order, and the position there.
+    last_on_chain: Few<(usize, usize), usize>,
     count: usize,
 }
 
@@ -48,10 +50,8 @@ impl Lines {
         let before = self.last_before(order, node);
         if let Some(last) = before {
             self.last.remove(&last);
-            if let Some(at) = order.place(last)
-                && let Some(on_chain) = self.last_on_chain.get_mut(&at.chain)
-            {
-                on_chain.remove(&at.position);
+            if let Some(at) = order.place(last) {
+                self.last_on_chain.remove(&(at.chain, at.position));
             }
         }
         let line = before.and_then(|last| self.line_of.get(&last).copied());
@@ -59,29 +59,29 @@ impl Lines {
             self.count += 1;
             self.count
         });
-        self.last.insert(node);
-        let on_chain = self.last_on_chain.entry(place.chain).or_default();
-        on_chain.insert(place.position, node);
+        self.last.insert(node, ());
+        self.last_on_chain
+            .insert((place.chain, place.position), node);
         self.line_of.insert(node, line);
     }
 
     /// The last node of the line that `node` goes on with.
     fn last_before(&self, order: &Order, node: usize) -> Option<usize> {
         let listed = order.dependencies_as_listed(node);
-        let direct = listed.iter().find(|&before| self.last.contains(before));
+        let direct = listed.iter().find(|before| self.last.get(before).is_some());
         if direct.is_some() {
             return direct.copied();
         }
-        let oldest = *self.last.first()?;
-        let newest = self.last.last().copied();
+        let oldest = self.last.first()?;
+        let newest = self.last.last();
         let mut found: Option<usize> = None;
         let mut reach = Reach::new(order, oldest);
         for &dependency in listed {
             let walk = reach.extend(dependency, |chain, positions| {
                 let last = self
                     .last_on_chain
-                    .get(&chain)
-                    .and_then(|on_chain| on_chain.range(positions).next_back());
+                    .range((chain, positions.start)..(chain, positions.end))
+                    .next_back();
                 found = found.max(last.map(|(_, &node)| node));
                 if found == newest {
                     ControlFlow::Break(())
@@ -104,21 +104,21 @@ impl Lines {
 /// The ranges of one line whose owners lie on one chain of the [`Order`].
 #[derive(Clone, Debug, Default)]
 struct OnChain {
-    by_position: BTreeMap<usize, (u64, u64)>,
-    by_size: BTreeSet<(u64, u64)>,
+    by_position: Few<usize, (u64, u64)>,
+    by_size: Few<(u64, u64), ()>,
 }
 
 impl FreeRanges {
     fn insert(&mut self, range: FreeRange, place: Place) {
         let key = (range.bytes, range.start);
         self.by_start.insert(range.start, range);
-        self.by_size.insert(key);
-        self.owners.insert(range.owner);
+        self.by_size.insert(key, ());
+        self.owners.insert(range.owner, ());
         let line = self.lines.line(range.owner);
-        let chain = self.by_chain.entry(place.chain).or_default();
-        let line = chain.entry(line).or_default();
-        line.by_position.insert(place.position, key);
-        line.by_size.insert(key);
+        if let Some(ranges) = self.by_chain.or_default((place.chain, line)) {
+            ranges.by_position.insert(place.position, key);
+            ranges.by_size.insert(key, ());
+        }
     }
 
     fn remove(&mut self, order: &Order, range: FreeRange) {
@@ -129,17 +129,12 @@ impl FreeRanges {
         let Some(place) = order.place(range.owner) else {
             return;
         };
-        let line = self.lines.line(range.owner);
-        if let Some(chain) = self.by_chain.get_mut(&place.chain) {
-            if let Some(ranges) = chain.get_mut(&line) {
-                ranges.by_position.remove(&place.position);
-                ranges.by_size.remove(&key);
-                if ranges.by_size.is_empty() {
-                    chain.remove(&line);
-                }
-            }
-            if chain.is_empty() {
-                self.by_chain.remove(&place.chain);
+        let at = (place.chain, self.lines.line(range.owner));
+        if let Some(ranges) = self.by_chain.get_mut(&at) {
+            ranges.by_position.remove(&place.position);
+            ranges.by_size.remove(&key);
+            if ranges.by_size.is_empty() {
+                self.by_chain.remove(&at);
             }
         }
     }
@@ -190,8 +185,8 @@ impl FreeRanges {
     }
 
     fn find(&self, order: &Order, node: usize, bytes: u64) -> Option<FreeRange> {
-        let oldest = *self.owners.first()?;
-        let &(largest, _) = self.by_size.last()?;
+        let oldest = self.owners.first()?;
+        let (largest, _) = self.by_size.last()?;
         if largest < bytes {
             return None;
         }
@@ -201,7 +196,8 @@ impl FreeRanges {
         for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
                 let mut reached = 0;
-                for (&line, ranges) in self.by_chain.get(&chain).into_iter().flatten() {
+                let lines = self.by_chain.range((chain, 0)..=(chain, usize::MAX));
+                for ((_, line), ranges) in lines {
                     if let Some(fit) = ranges.best_fit(&positions, bytes) {
                         let best = best.entry(line).or_insert(fit);
                         *best = fit.min(*best);
@@ -226,9 +222,7 @@ impl FreeRanges {
 
 impl OnChain {
     fn covers(&self, end: usize) -> bool {
-        self.by_position
-            .last_key_value()
-            .is_none_or(|(&last, _)| last < end)
+        self.by_position.last().is_none_or(|last| last < end)
     }
 
     /// The smallest range, then the lowest, of at least `bytes` among those
@@ -237,7 +231,7 @@ impl OnChain {
     /// again, which saves going through the owners one by one.
     fn best_fit(&self, positions: &Range<usize>, bytes: u64) -> Option<(u64, u64)> {
         if self.covers(positions.end) {
-            return self.by_size.range((bytes, 0)..).next().copied();
+            return self.by_size.range((bytes, 0)..).next().map(|(key, ())| key);
         }
         let within = self
             .by_position

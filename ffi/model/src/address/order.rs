@@ -15,6 +15,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
+use super::few::Few;
+
 /// The partial order of a graph's nodes. Nodes are numbered from 0 in the
 /// order in which they were added.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +31,7 @@ pub struct Order {
 #[derive(Clone, Debug)]
 struct Node {
     place: Place,
-    dependencies: Vec<usize>,
+    dependencies: Box<[usize]>,
 }
 
 /// Where a node lies: its chain, and its position there.
@@ -45,7 +47,7 @@ struct Chain {
     /// For each chain that nodes of this one depend on, how far: (position
     /// here, position there), both ascending, entries that say no more than
     /// an earlier one left out.
-    crossings: HashMap<usize, Vec<(usize, usize)>>,
+    crossings: Few<usize, Vec<(usize, usize)>>,
     /// Chains that ended where a node of this one came after their last.
     ended: Vec<Ended>,
 }
@@ -122,7 +124,7 @@ impl Order {
         }
         self.nodes.push(Node {
             place: Place { chain, position },
-            dependencies: listed,
+            dependencies: listed.into(),
         });
         Ok(node)
     }
@@ -137,7 +139,9 @@ impl Order {
         let target = self.nodes.get_mut(to).ok_or(UnknownNode { node: to })?;
         let place = target.place;
         if !target.dependencies.contains(&from) {
-            target.dependencies.push(from);
+            let mut listed = target.dependencies.to_vec();
+            listed.push(from);
+            target.dependencies = listed.into();
         }
         self.has_backward |= from >= to;
         if let Some(chain) = self.chains.get_mut(place.chain) {
@@ -190,6 +194,9 @@ impl Order {
         if let Some(chain) = places.iter().find_map(|place| self.take_ended(*place)) {
             return chain;
         }
+        if self.chains.is_empty() {
+            self.chains.reserve_exact(1);
+        }
         self.chains.push(Chain::default());
         self.chains.len() - 1
     }
@@ -240,7 +247,9 @@ impl Order {
 impl Chain {
     /// Notes that the node at `position` depends on the one at `other`.
     fn cross(&mut self, position: usize, other: Place) {
-        let known = self.crossings.entry(other.chain).or_default();
+        let Some(known) = self.crossings.or_default(other.chain) else {
+            return;
+        };
         let after = known.partition_point(|&(here, _)| here <= position);
         let before = after.checked_sub(1).and_then(|index| known.get(index));
         if before.is_some_and(|&(_, there)| there >= other.position) {
@@ -258,7 +267,7 @@ impl Chain {
 
     /// How far the nodes up to `position` reach into each other chain.
     fn crossings_up_to(&self, position: usize) -> impl Iterator<Item = Place> {
-        self.crossings.iter().filter_map(move |(&chain, known)| {
+        self.crossings.iter().filter_map(move |(chain, known)| {
             let after = known.partition_point(|&(here, _)| here <= position);
             let &(_, there) = known.get(after.checked_sub(1)?)?;
             Some(Place {

@@ -389,6 +389,9 @@ impl Runtime {
         let at = match memory.devices.iter().position(|m| m.device == device) {
             Some(at) => at,
             None => {
+                // Most graphs stay on one device; a vector would begin with room for
+                // four.
+                memory.devices.reserve_exact(1);
                 memory.devices.push(DeviceMemory {
                     device,
                     space: AddressSpace::new(0, granularity),
@@ -410,6 +413,9 @@ impl Runtime {
             .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         let index =
             u32::try_from(memory.allocations.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
+        if memory.allocations.is_empty() {
+            memory.allocations.reserve_exact(1);
+        }
         memory.allocations.push(Allocation {
             device,
             address,
