@@ -10,14 +10,18 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use cudart_ffi::types::*;
 
 use super::entry::{look, run, take_last_error};
-use super::pointers::{handles, not_null, string, write};
+use super::pointers::{handles, not_null, write};
 use crate::errors;
 use crate::functions::FunctionId as F;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
+mod libraries;
 mod stream_ordered;
+mod streams;
 
+pub(super) use libraries::*;
 pub(super) use stream_ordered::*;
+pub(super) use streams::*;
 
 // Versions, errors
 
@@ -235,112 +239,6 @@ pub(super) unsafe fn cudaMemsetAsync(
             stream.0 as u64,
             device,
         )
-    })
-}
-
-// Streams and events
-
-pub(super) unsafe fn cudaStreamCreateWithFlags(
-    stream: *mut cudaStream_t,
-    flags: c_uint,
-) -> cudaError_t {
-    run(F::cudaStreamCreateWithFlags, |call| {
-        let out = not_null(stream)?;
-        let device = call.thread.device;
-        let handle = call.runtime().stream_create(flags, device)?;
-        // SAFETY: as above.
-        unsafe { write(out, cudaStream_t(handle as *mut c_void)) };
-        Ok(())
-    })
-}
-
-pub(super) unsafe fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
-    run(F::cudaStreamDestroy, |call| {
-        call.runtime().stream_destroy(stream.0 as u64)
-    })
-}
-
-pub(super) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
-    run(F::cudaStreamSynchronize, |call| {
-        let device = call.thread.device;
-        let end = call.runtime().stream_end(stream.0 as u64, device)?;
-        call.wait_until(end);
-        call.runtime().release_pools();
-        Ok(())
-    })
-}
-
-pub(super) unsafe fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
-    run(F::cudaStreamQuery, |call| {
-        let device = call.thread.device;
-        let end = call.runtime().stream_end(stream.0 as u64, device)?;
-        if end > call.runtime().now() {
-            Err(cudaError_t::NOT_READY)
-        } else {
-            Ok(())
-        }
-    })
-}
-
-pub(super) unsafe fn cudaStreamWaitEvent(
-    stream: cudaStream_t,
-    event: cudaEvent_t,
-    flags: c_uint,
-) -> cudaError_t {
-    run(F::cudaStreamWaitEvent, |call| {
-        let device = call.thread.device;
-        call.runtime()
-            .stream_wait_event(stream.0 as u64, event.0 as u64, flags, device)
-    })
-}
-
-pub(super) unsafe fn cudaEventCreateWithFlags(
-    event: *mut cudaEvent_t,
-    flags: c_uint,
-) -> cudaError_t {
-    run(F::cudaEventCreateWithFlags, |call| {
-        let out = not_null(event)?;
-        let handle = call.runtime().event_create(flags)?;
-        // SAFETY: as above.
-        unsafe { write(out, cudaEvent_t(handle as *mut c_void)) };
-        Ok(())
-    })
-}
-
-pub(super) unsafe fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
-    run(F::cudaEventDestroy, |call| {
-        call.runtime().event_destroy(event.0 as u64)
-    })
-}
-
-pub(super) unsafe fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    run(F::cudaEventRecord, |call| {
-        let device = call.thread.device;
-        call.runtime()
-            .event_record(event.0 as u64, stream.0 as u64, device)
-    })
-}
-
-pub(super) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
-    run(F::cudaEventSynchronize, |call| {
-        let end = call.runtime().event_end(event.0 as u64)?;
-        call.wait_until(end);
-        call.runtime().release_pools();
-        Ok(())
-    })
-}
-
-pub(super) unsafe fn cudaEventElapsedTime(
-    ms: *mut f32,
-    start: cudaEvent_t,
-    end: cudaEvent_t,
-) -> cudaError_t {
-    run(F::cudaEventElapsedTime, |call| {
-        let out = not_null(ms)?;
-        let elapsed = call.runtime().event_elapsed(start.0 as u64, end.0 as u64)?;
-        // SAFETY: as above.
-        unsafe { write(out, elapsed) };
-        Ok(())
     })
 }
 
@@ -654,131 +552,6 @@ pub(super) unsafe fn cudaDeviceSetGraphMemAttribute(
 pub(super) unsafe fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
     run(F::cudaDeviceGraphMemTrim, |call| {
         call.runtime().trim(device)
-    })
-}
-
-// Libraries of kernels
-
-/// First bytes of a fat binary and of a cubin (an ELF file).
-const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
-const ELF: [u8; 4] = *b"\x7fELF";
-
-#[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
-pub(super) unsafe fn cudaLibraryLoadData(
-    library: *mut cudaLibrary_t,
-    code: *const c_void,
-    jit_options: *mut cudaJitOption,
-    jit_option_values: *mut *mut c_void,
-    jit_option_count: c_uint,
-    _library_options: *mut cudaLibraryOption,
-    _library_option_values: *mut *mut c_void,
-    _library_option_count: c_uint,
-) -> cudaError_t {
-    run(F::cudaLibraryLoadData, |call| {
-        let out = not_null(library)?;
-        let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
-        // SAFETY: the program promises code that can be read: machine code is
-        // longer than its mark, and PTX ends in NUL, where this stops.
-        if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
-            return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
-        }
-        // SAFETY: what is no machine code is a NUL-terminated text.
-        let ptx = unsafe { string(code.cast())? };
-        match call.runtime().library_load(&ptx) {
-            Ok(handle) => {
-                // SAFETY: as above.
-                unsafe { write(out, cudaLibrary_t(handle as *mut c_void)) };
-                Ok(())
-            }
-            Err(refused) => {
-                // SAFETY: the program promises arrays of this length, and the
-                // buffer that they name.
-                unsafe {
-                    log_error(
-                        jit_options,
-                        jit_option_values,
-                        jit_option_count,
-                        &refused.log,
-                    );
-                }
-                Err(refused.code)
-            }
-        }
-    })
-}
-
-/// # Safety
-///
-/// Bytes up to the first that differs from `mark` must be readable.
-unsafe fn starts_with(code: *const u8, mark: [u8; 4]) -> bool {
-    mark.iter()
-        .enumerate()
-        // SAFETY: the caller's promise; `all` stops at the first difference.
-        .all(|(index, &byte)| unsafe { *code.add(index) } == byte)
-}
-
-/// Puts the compiler's complaint into the program's error log buffer.
-///
-/// # Safety
-///
-/// Both arrays must be null or have `count` entries, and the buffer that they
-/// name must have the size that they name.
-unsafe fn log_error(
-    options: *mut cudaJitOption,
-    values: *mut *mut c_void,
-    count: c_uint,
-    log: &str,
-) {
-    if options.is_null() || values.is_null() {
-        return;
-    }
-    let mut buffer = core::ptr::null_mut::<u8>();
-    let mut size = 0_usize;
-    for index in 0..count as usize {
-        // SAFETY: the caller's promise; the index is below the count.
-        let (option, value) = unsafe {
-            (
-                options.add(index).read_unaligned(),
-                values.add(index).read_unaligned(),
-            )
-        };
-        match option {
-            cudaJitOption::ERROR_LOG_BUFFER => buffer = value.cast(),
-            // The size is an unsigned int in a pointer's place.
-            cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES => size = value as usize & 0xffff_ffff,
-            _ => {}
-        }
-    }
-    if buffer.is_null() || size == 0 {
-        return;
-    }
-    let length = log.len().min(size - 1);
-    // SAFETY: the buffer has `size` bytes, and `length + 1` is at most that.
-    unsafe {
-        buffer.copy_from_nonoverlapping(log.as_ptr(), length);
-        buffer.add(length).write(0);
-    }
-}
-
-pub(super) unsafe fn cudaLibraryGetKernel(
-    kernel: *mut cudaKernel_t,
-    library: cudaLibrary_t,
-    name: *const c_char,
-) -> cudaError_t {
-    run(F::cudaLibraryGetKernel, |call| {
-        let out = not_null(kernel)?;
-        // SAFETY: the program promises a NUL-terminated name.
-        let name = unsafe { string(name)? };
-        let handle = call.runtime().library_kernel(library.0 as u64, &name)?;
-        // SAFETY: as above.
-        unsafe { write(out, cudaKernel_t(handle as *mut c_void)) };
-        Ok(())
-    })
-}
-
-pub(super) unsafe fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
-    run(F::cudaLibraryUnload, |call| {
-        call.runtime().library_unload(library.0 as u64)
     })
 }
 

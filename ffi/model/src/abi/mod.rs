@@ -1,7 +1,7 @@
 //! The C side: every function of the table under its C name.
 //!
 //! The wrappers are made from the table, so one that has no implementation in
-//! [`calls`] does not compile. They do what all calls have in common (the calls
+//! `calls` does not compile. They do what all calls have in common (the calls
 //! are counted, may be made to fail, cost time, set the last error); the
 //! implementations turn pointers into values for [`crate::runtime`].
 //!

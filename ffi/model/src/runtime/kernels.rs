@@ -28,6 +28,54 @@ impl Tagged for Kernel {
     const TAG: u64 = 7;
 }
 
+/// What a kernel node launches.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelRequest {
+    /// The kernel's handle.
+    pub kernel: u64,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// The value of the kernel's spin parameter, if it has one.
+    pub spin_clocks: i64,
+}
+
+/// Dynamic shared memory that a block gets without a kernel attribute, in bytes.
+const MAX_SHARED: u32 = 48 << 10;
+/// Threads of a block, and its extents.
+const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+const MAX_THREADS: u64 = 1024;
+/// A grid's extents (M11).
+const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
+
+impl KernelRequest {
+    /// Blocks, and threads of a block; `None` for a shape that no device takes.
+    #[must_use]
+    pub fn shape(&self) -> Option<(u64, u32)> {
+        let fits = |extents: [u32; 3], most: [u32; 3]| {
+            extents
+                .iter()
+                .zip(most)
+                .all(|(&extent, most)| (1..=most).contains(&extent))
+        };
+        let threads: u64 = self.block.iter().map(|&n| u64::from(n)).product();
+        let block_fits = fits(self.block, MAX_BLOCK)
+            && threads <= MAX_THREADS
+            && self.shared_bytes <= MAX_SHARED;
+        if !fits(self.grid, MAX_GRID) || !block_fits {
+            return None;
+        }
+        let blocks = self
+            .grid
+            .iter()
+            .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
+        Some((blocks, u32::try_from(threads).unwrap_or(u32::MAX)))
+    }
+}
+
 impl Runtime {
     /// `cudaLibraryLoadData` of a PTX text.
     ///

@@ -2,7 +2,8 @@
 //!
 //! Everything here is safe Rust on plain values; pointers and C strings stay in
 //! the ABI layer. Each method is one runtime function, by topic:
-//! [`device`], [`streams`], [`memory`], [`graphs`], [`launch`], [`kernels`].
+//! `device`, `streams`, `memory`, `stream_ordered`, `contents`, `graphs`, `capture`,
+//! `launch`, `kernels`.
 
 mod capture;
 mod contents;
@@ -19,7 +20,8 @@ use std::collections::HashMap;
 use cudart_ffi::cudaError_t;
 
 pub use device::Properties;
-pub use graphs::{AllocRequest, KernelRequest};
+pub use graphs::AllocRequest;
+pub use kernels::KernelRequest;
 
 use crate::address::Ground;
 use crate::async_pool::AsyncPool;

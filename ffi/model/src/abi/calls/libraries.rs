@@ -1,0 +1,132 @@
+//! Libraries of kernels.
+
+use core::ffi::{c_char, c_uint, c_void};
+
+use cudart_ffi::types::*;
+
+use super::super::entry::run;
+use super::super::pointers::{not_null, string, write};
+use crate::functions::FunctionId as F;
+
+/// First bytes of a fat binary and of a cubin (an ELF file).
+const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
+const ELF: [u8; 4] = *b"\x7fELF";
+
+#[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
+pub(in crate::abi) unsafe fn cudaLibraryLoadData(
+    library: *mut cudaLibrary_t,
+    code: *const c_void,
+    jit_options: *mut cudaJitOption,
+    jit_option_values: *mut *mut c_void,
+    jit_option_count: c_uint,
+    _library_options: *mut cudaLibraryOption,
+    _library_option_values: *mut *mut c_void,
+    _library_option_count: c_uint,
+) -> cudaError_t {
+    run(F::cudaLibraryLoadData, |call| {
+        let out = not_null(library)?;
+        let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
+        // SAFETY: the program promises code that can be read: machine code is
+        // longer than its mark, and PTX ends in NUL, where this stops.
+        if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
+            return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
+        }
+        // SAFETY: what is no machine code is a NUL-terminated text.
+        let ptx = unsafe { string(code.cast())? };
+        match call.runtime().library_load(&ptx) {
+            Ok(handle) => {
+                // SAFETY: not null, and the program promises that it can be written.
+                unsafe { write(out, cudaLibrary_t(handle as *mut c_void)) };
+                Ok(())
+            }
+            Err(refused) => {
+                // SAFETY: the program promises arrays of this length, and the
+                // buffer that they name.
+                unsafe {
+                    log_error(
+                        jit_options,
+                        jit_option_values,
+                        jit_option_count,
+                        &refused.log,
+                    );
+                }
+                Err(refused.code)
+            }
+        }
+    })
+}
+
+/// # Safety
+///
+/// Bytes up to the first that differs from `mark` must be readable.
+unsafe fn starts_with(code: *const u8, mark: [u8; 4]) -> bool {
+    mark.iter()
+        .enumerate()
+        // SAFETY: the caller's promise; `all` stops at the first difference.
+        .all(|(index, &byte)| unsafe { *code.add(index) } == byte)
+}
+
+/// Puts the compiler's complaint into the program's error log buffer.
+///
+/// # Safety
+///
+/// Both arrays must be null or have `count` entries, and the buffer that they
+/// name must have the size that they name.
+unsafe fn log_error(
+    options: *mut cudaJitOption,
+    values: *mut *mut c_void,
+    count: c_uint,
+    log: &str,
+) {
+    if options.is_null() || values.is_null() {
+        return;
+    }
+    let mut buffer = core::ptr::null_mut::<u8>();
+    let mut size = 0_usize;
+    for index in 0..count as usize {
+        // SAFETY: the caller's promise; the index is below the count.
+        let (option, value) = unsafe {
+            (
+                options.add(index).read_unaligned(),
+                values.add(index).read_unaligned(),
+            )
+        };
+        match option {
+            cudaJitOption::ERROR_LOG_BUFFER => buffer = value.cast(),
+            // The size is an unsigned int in a pointer's place.
+            cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES => size = value as usize & 0xffff_ffff,
+            _ => {}
+        }
+    }
+    if buffer.is_null() || size == 0 {
+        return;
+    }
+    let length = log.len().min(size - 1);
+    // SAFETY: the buffer has `size` bytes, and `length + 1` is at most that.
+    unsafe {
+        buffer.copy_from_nonoverlapping(log.as_ptr(), length);
+        buffer.add(length).write(0);
+    }
+}
+
+pub(in crate::abi) unsafe fn cudaLibraryGetKernel(
+    kernel: *mut cudaKernel_t,
+    library: cudaLibrary_t,
+    name: *const c_char,
+) -> cudaError_t {
+    run(F::cudaLibraryGetKernel, |call| {
+        let out = not_null(kernel)?;
+        // SAFETY: the program promises a NUL-terminated name.
+        let name = unsafe { string(name)? };
+        let handle = call.runtime().library_kernel(library.0 as u64, &name)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaKernel_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
+    run(F::cudaLibraryUnload, |call| {
+        call.runtime().library_unload(library.0 as u64)
+    })
+}

@@ -1,0 +1,116 @@
+//! Streams and events.
+
+use core::ffi::{c_uint, c_void};
+
+use cudart_ffi::types::*;
+
+use super::super::entry::run;
+use super::super::pointers::{not_null, write};
+use crate::functions::FunctionId as F;
+
+pub(in crate::abi) unsafe fn cudaStreamCreateWithFlags(
+    stream: *mut cudaStream_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaStreamCreateWithFlags, |call| {
+        let out = not_null(stream)?;
+        let device = call.thread.device;
+        let handle = call.runtime().stream_create(flags, device)?;
+        // SAFETY: not null, and the program promises that it can be written.
+        unsafe { write(out, cudaStream_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamDestroy, |call| {
+        call.runtime().stream_destroy(stream.0 as u64)
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamSynchronize, |call| {
+        let device = call.thread.device;
+        let end = call.runtime().stream_end(stream.0 as u64, device)?;
+        call.wait_until(end);
+        call.runtime().release_pools();
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamQuery, |call| {
+        let device = call.thread.device;
+        let end = call.runtime().stream_end(stream.0 as u64, device)?;
+        if end > call.runtime().now() {
+            Err(cudaError_t::NOT_READY)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaStreamWaitEvent(
+    stream: cudaStream_t,
+    event: cudaEvent_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaStreamWaitEvent, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .stream_wait_event(stream.0 as u64, event.0 as u64, flags, device)
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaEventCreateWithFlags(
+    event: *mut cudaEvent_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaEventCreateWithFlags, |call| {
+        let out = not_null(event)?;
+        let handle = call.runtime().event_create(flags)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaEvent_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
+    run(F::cudaEventDestroy, |call| {
+        call.runtime().event_destroy(event.0 as u64)
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaEventRecord(
+    event: cudaEvent_t,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaEventRecord, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .event_record(event.0 as u64, stream.0 as u64, device)
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
+    run(F::cudaEventSynchronize, |call| {
+        let end = call.runtime().event_end(event.0 as u64)?;
+        call.wait_until(end);
+        call.runtime().release_pools();
+        Ok(())
+    })
+}
+
+pub(in crate::abi) unsafe fn cudaEventElapsedTime(
+    ms: *mut f32,
+    start: cudaEvent_t,
+    end: cudaEvent_t,
+) -> cudaError_t {
+    run(F::cudaEventElapsedTime, |call| {
+        let out = not_null(ms)?;
+        let elapsed = call.runtime().event_elapsed(start.0 as u64, end.0 as u64)?;
+        // SAFETY: as above.
+        unsafe { write(out, elapsed) };
+        Ok(())
+    })
+}
