@@ -43,6 +43,7 @@ fn programme(
         name: name.to_owned(),
         about: about.to_owned(),
         planned_by,
+        by_rule_because: None,
         footprint_bytes: used.max().unwrap_or(0),
         failing_steps: steps
             .iter()

@@ -179,8 +179,10 @@ pub struct Programme {
     pub name: String,
     /// What is done, in words.
     pub about: String,
-    /// `model`: run on the model; `rule`: computed, for graphs too large to run there.
+    /// `model`: run on the model; `rule`: computed from the graphs' footprints.
     pub planned_by: PlannedBy,
+    /// Why it was not run on the model, if so.
+    pub by_rule_because: Option<&'static str>,
     /// The highest footprint of all steps.
     pub footprint_bytes: u64,
     /// Steps whose call fails.

@@ -15,7 +15,7 @@ use super::args::{PlanArgs, PlanFormat};
 use super::description::{Freed, Graph};
 use super::forecast::{self, Overlap};
 use super::input::{self, Input};
-use super::layout::Layout;
+use super::layout::{Layout, Source};
 use super::play::{Played, Stage};
 use super::programme::{self, ByRule};
 use super::result::{Machine, Plan, Programme, SCHEMA_VERSION, VerifiedOn};
@@ -122,6 +122,18 @@ fn distinct(scenario: &Scenario) -> Vec<Arc<Graph>> {
         .collect()
 }
 
+/// Why these graphs are not to be run on the model, if so.
+fn not_on_model(layouts: &[&Layout], nodes: usize) -> Option<&'static str> {
+    let other = layouts
+        .iter()
+        .any(|layout| layout.source == Source::Dump && layout.reserved_bytes.is_none());
+    match (nodes > MOST_ON_MODEL, other) {
+        (true, _) => Some("too large to build there"),
+        (false, true) => Some("it would give other addresses than the dump's"),
+        (false, false) => None,
+    }
+}
+
 /// How long graphs run that are to overlap.
 #[derive(Debug, Clone, Copy)]
 enum Hold {
@@ -201,14 +213,14 @@ impl<'a> Planner<'a> {
             let rule = self.by_rule(&[(graph, layout)]);
             let launches = self.args.launches;
             self.programme(
-                graph.nodes.len(),
+                not_on_model(&[layout], graph.nodes.len()),
                 |_| forecast::one_stream(graph, launches),
                 || rule.one_stream(launches),
             )?;
             let streams = self.args.streams;
             if streams > 1 {
                 self.programme(
-                    graph.nodes.len().saturating_mul(streams),
+                    not_on_model(&[layout], graph.nodes.len().saturating_mul(streams)),
                     |hold| forecast::at_once(graph, streams, hold.of(streams)),
                     || rule.at_once(streams),
                 )?;
@@ -222,13 +234,15 @@ impl<'a> Planner<'a> {
             let all: Vec<Arc<Graph>> = pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
             let rule = self.by_rule(&pairs);
             let nodes = all.iter().map(|graph| graph.nodes.len()).sum();
+            let layouts: Vec<&Layout> = pairs.iter().map(|(_, layout)| *layout).collect();
+            let because = not_on_model(&layouts, nodes);
             self.programme(
-                nodes,
+                because,
                 |_| forecast::all_in_one_stream(&all),
                 || Some(rule.all_in_one_stream()),
             )?;
             self.programme(
-                nodes,
+                because,
                 |hold| forecast::all_at_once(&all, hold.of(all.len())),
                 || Some(rule.all_at_once()),
             )?;
@@ -246,16 +260,19 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Plans a programme on the model if its graphs are not too large for that.
+    /// Plans a programme on the model, unless there is a reason not to.
     fn programme(
         &mut self,
-        nodes: usize,
+        by_rule_because: Option<&'static str>,
         scenario: impl Fn(Hold) -> Scenario,
         by_rule: impl FnOnce() -> Option<Programme>,
     ) -> Result<(), Stop> {
-        if nodes > MOST_ON_MODEL {
+        if by_rule_because.is_some() {
             if let Some(programme) = by_rule() {
-                self.plan.programmes.push(programme);
+                self.plan.programmes.push(Programme {
+                    by_rule_because,
+                    ..programme
+                });
                 self.runs.push(None);
             }
             return Ok(());

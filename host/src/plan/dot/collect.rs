@@ -180,8 +180,13 @@ impl Collector {
             RawKind::Kernel | RawKind::Other(Work::Unknown) => self.title(&facts),
             _ => None,
         };
-        let in_verbose = facts.is_record || facts.type_name.is_empty();
-        self.plain_labels |= !in_verbose && !matches!(kind, RawKind::Other(Work::Unknown));
+        // With the verbose flag these are records; host functions, events and child
+        // graphs never are.
+        self.plain_labels |= !facts.is_record
+            && matches!(
+                kind,
+                RawKind::Kernel | RawKind::Other(Work::Memset | Work::Memcpy)
+            );
         for pointer in &facts.pointers {
             // A pointer that cannot be read is one that is not known.
             if let Ok(address) = label::number(pointer) {

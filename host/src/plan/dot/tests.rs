@@ -322,3 +322,127 @@ fn every_cut_of_a_dump_is_refused_with_a_place() {
     }
     assert_eq!(graph(&text[..whole]).nodes.len(), 3);
 }
+
+fn of_runtime(name: &str) -> Graph {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot");
+    let text =
+        fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    graph(&text)
+}
+
+#[test]
+fn every_runtime_from_11_8_to_13_5_writes_the_same_graph() {
+    let shown = |graph: &Graph| {
+        let nodes = graph
+            .nodes
+            .iter()
+            .map(|node| (node.name.clone(), node.kind, graph.title(node)));
+        let edges: Vec<_> = graph.dependencies.edges().collect();
+        format!(
+            "{:?} {edges:?} {:?} {:?}",
+            nodes.collect::<Vec<_>>(),
+            graph.uses,
+            graph.notes
+        )
+    };
+    let newest = of_runtime("kinds-13.5.dot");
+    for version in ["11.8", "12.0", "12.4", "12.8", "12.9", "13.0"] {
+        assert_eq!(
+            shown(&of_runtime(&format!("kinds-{version}.dot"))),
+            shown(&newest),
+            "{version}"
+        );
+    }
+    let kinds: Vec<Kind> = newest.nodes.iter().map(|node| node.kind).collect();
+    let alloc = |bytes, address| Kind::Alloc {
+        bytes,
+        address: Some(address),
+    };
+    let expected = [
+        alloc(64 << 20, 0x3_0200_0000),
+        Kind::Other(Work::Memset),
+        Kind::Kernel { hold_ns: 0 },
+        alloc(33 << 20, 0x3_0600_0000),
+        Kind::Other(Work::Memcpy),
+        Kind::Other(Work::Host),
+        Kind::Other(Work::EventRecord),
+        Kind::Other(Work::EventWait),
+        Kind::Other(Work::Empty),
+        Kind::Free(Freed::Here(0)),
+        alloc(64 << 20, 0x3_0200_0000),
+        Kind::Other(Work::ChildBegin),
+        Kind::Other(Work::Memset),
+        Kind::Other(Work::Memset),
+        Kind::Other(Work::Child),
+        Kind::Kernel { hold_ns: 0 },
+        Kind::Free(Freed::Here(3)),
+    ];
+    assert_eq!(kinds, expected);
+    // The memset of the first allocation, and the copy from it to the second.
+    let uses = [(1, 0), (4, 0), (4, 3)];
+    assert_eq!(
+        newest.uses,
+        uses.map(|(user, allocation)| Use { user, allocation })
+    );
+    assert!(newest.notes.is_empty(), "{:?}", newest.notes);
+}
+
+#[test]
+fn r26_child_graphs_of_child_graphs_and_their_memory_nodes_are_in_their_places() {
+    let nested = of_runtime("nested.dot");
+    let names: Vec<String> = nested
+        .nodes
+        .iter()
+        .map(|node| node.name.to_string())
+        .collect();
+    let expected = [
+        "graph_6_node_0",
+        "graph_6_node_1 begin",
+        "graph_10_node_0 begin",
+        "graph_11_node_0",
+        "graph_10_node_0",
+        "graph_6_node_1",
+        "graph_6_node_2",
+    ];
+    assert_eq!(names, expected);
+    let moved = of_runtime("moved.dot");
+    assert_eq!(
+        moved
+            .allocations()
+            .map(|(_, bytes, _)| bytes >> 20)
+            .collect::<Vec<_>>(),
+        [16, 48]
+    );
+    assert_eq!(moved.freed_by().iter().flatten().count(), 2);
+    assert_eq!(moved.uses.len(), 1);
+}
+
+#[test]
+fn dumps_with_other_flags_are_refused_or_read_with_a_note() {
+    for flags in ["plain", "handles"] {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/dot/kinds-{flags}.dot"));
+        let text = fs::read_to_string(path).expect("a dump");
+        assert!(
+            refusal(&text).starts_with("4:1: graph_1_node_0 is a MEM_ALLOC without its bytesize")
+        );
+    }
+    // These two flags are enough for the memory, and not for its users.
+    let memory_nodes = of_runtime("kinds-memnodes.dot");
+    assert_eq!(memory_nodes.allocations().count(), 3);
+    assert!(memory_nodes.uses.is_empty());
+    assert!(
+        memory_nodes
+            .notes
+            .iter()
+            .any(|note| note.contains("cudaGraphDebugDotFlagsVerbose"))
+    );
+    assert!(of_runtime("empty.dot").nodes.is_empty());
+    assert_eq!(
+        of_runtime("one.dot")
+            .allocations()
+            .map(|(_, bytes, _)| bytes)
+            .collect::<Vec<_>>(),
+        [1]
+    );
+}

@@ -208,3 +208,84 @@ fn every_recorded_dump_goes_through_a_scenario_unchanged() {
     }
     assert_eq!(count, 83);
 }
+
+fn written(graphs: Vec<Graph>) -> Scenario {
+    let graphs: Vec<Arc<Graph>> = graphs.into_iter().map(Arc::new).collect();
+    let mut text = Vec::new();
+    write(&graphs, &mut text).expect("memory");
+    let text = String::from_utf8(text).expect("UTF-8");
+    read(&text, "written").unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[test]
+fn names_that_a_scenario_cannot_have_are_made_such_that_it_can() {
+    let text = "digraph { subgraph cluster_1 { label=\"graph_1\"; a[label=\"0\ngraph_2\"]; b[label=\"1\ngraph_2\"]; \
+                \"\"; \"two\nlines\"; \"quote \\\" dot.\" } subgraph cluster_2 { label=\"graph_2\"; x[label=\"{MEMSET}\"] } }";
+    let graphs = dot::read(text.as_bytes(), "a \"file\"").expect("a dump");
+    let scenario = written(graphs);
+    let graph = &scenario.instances[0].graph;
+    let names: Vec<String> = graph
+        .nodes
+        .iter()
+        .map(|node| node.name.to_string())
+        .collect();
+    let expected = [
+        "a begin",
+        "x",
+        "a",
+        "b begin",
+        "x (2)",
+        "b",
+        "node",
+        "two lines",
+        "quote \" dot.",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn r15_a_free_of_another_dumps_allocation_is_written_by_name() {
+    let alloc = "digraph { subgraph cluster_1 { label=\"one\"; n[label=\"{MEM_ALLOC | {{bytesize | dptr} | {1 | 0x200}}}\"] } }";
+    let free = "digraph { subgraph cluster_1 { label=\"two\"; m[label=\"{MEM_FREE | {{dptr} | {0x200}}}\"]; \
+                o[label=\"{MEM_FREE | {{dptr} | {0x900}}}\"] } }";
+    let mut graphs = dot::read(alloc.as_bytes(), "a").expect("a dump");
+    graphs.extend(dot::read(free.as_bytes(), "b").expect("a dump"));
+    let scenario = written(graphs);
+    let two = &scenario.instances[1].graph;
+    let kinds: Vec<Kind> = two.nodes.iter().map(|node| node.kind).collect();
+    assert!(
+        matches!(
+            kinds[..],
+            [Kind::Free(Freed::Elsewhere(_)), Kind::Other(Work::Unknown)]
+        ),
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn sizes_of_all_magnitudes_are_written_exactly() {
+    for bytes in [
+        0,
+        1,
+        1023,
+        1024,
+        (1 << 20) - 1,
+        1 << 20,
+        (1 << 63) - 1024,
+        (1 << 63) + 1,
+        u64::MAX,
+    ] {
+        let dump = format!(
+            "digraph {{ n[label=\"{{MEM_ALLOC | {{{{bytesize | dptr}} | {{{bytes} | 0x200}}}}}}\"] }}"
+        );
+        let scenario = written(dot::read(dump.as_bytes(), "a").expect("a dump"));
+        let kind = scenario.instances[0].graph.nodes[0].kind;
+        assert_eq!(
+            kind,
+            Kind::Alloc {
+                bytes,
+                address: None
+            }
+        );
+    }
+}

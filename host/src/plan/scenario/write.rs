@@ -1,5 +1,6 @@
 //! Graphs as a scenario file, to play with: one line a node.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
@@ -23,106 +24,155 @@ pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
         "# they follow from the order of the nodes, their sizes and their dependencies."
     )?;
     writeln!(out, "scenario = {FORMAT}")?;
-    let origins: Vec<&str> = graphs.iter().map(|graph| graph.origin.as_str()).collect();
+    let mut origins: Vec<&str> = graphs.iter().map(|graph| graph.origin.as_str()).collect();
+    origins.dedup();
     writeln!(out, "name = {}", quoted(&origins.join(", ")))?;
-    for graph in graphs {
-        writeln!(
-            out,
-            "\n[[graph]]\nname = {}",
-            quoted(&graph_name(&graph.name))
-        )?;
+    // Dots lead to nodes and brackets to copies.
+    let names = graphs
+        .iter()
+        .map(|graph| graph.name.replace(['.', '[', ']'], "_"));
+    let graph_names = unique(names, "graph");
+    let foreign = foreign_allocations(graphs, &graph_names);
+    for (graph, name) in graphs.iter().zip(&graph_names) {
+        writeln!(out, "\n[[graph]]\nname = {}", quoted(name))?;
         if graph.auto_free {
             writeln!(out, "auto_free = true")?;
         }
         if !graph.hold.is_zero() {
-            writeln!(
-                out,
-                "hold = {}",
-                quoted(&humantime::format_duration(graph.hold).to_string())
-            )?;
+            let hold = humantime::format_duration(graph.hold).to_string();
+            writeln!(out, "hold = {}", quoted(&hold))?;
         }
         writeln!(out, "nodes = [")?;
-        let mut uses = graph.uses.as_slice();
-        let mut line = String::new();
-        for (index, node) in graph.indexed() {
-            let own = uses.iter().take_while(|one| one.user == index).count();
-            let (used, rest) = uses.split_at(own);
-            uses = rest;
-            line.clear();
-            let used = used.iter().map(|one| one.allocation);
-            entry(graph, index, node, used, &mut line);
-            writeln!(out, "{line}")?;
-        }
+        let names = unique(graph.nodes.iter().map(|node| node.name.to_string()), "node");
+        let entries = Entries {
+            graph,
+            names,
+            foreign: &foreign,
+        };
+        entries.write(out)?;
         writeln!(out, "]")?;
     }
     writeln!(out, "\n[programme]\nsteps = [")?;
-    for graph in graphs {
-        writeln!(
-            out,
-            "  {{ launch = {} }},",
-            quoted(&graph_name(&graph.name))
-        )?;
+    for name in &graph_names {
+        writeln!(out, "  {{ launch = {} }},", quoted(name))?;
     }
     writeln!(out, "  {{ wait = \"all\" }},\n  {{ trim = true }},\n]")
 }
 
-fn entry(
-    graph: &Graph,
-    index: NodeIndex,
-    node: &Node,
-    used: impl Iterator<Item = NodeIndex>,
-    line: &mut String,
-) {
-    let name = |node: NodeIndex| quoted(&graph.node_name(node).to_string());
-    *line += "  { name = ";
-    *line += &quoted(&node.name.to_string());
-    let what = match node.kind {
-        Kind::Alloc { bytes, .. } => format!("alloc = {}", size(bytes)),
-        Kind::Free(Freed::Here(allocation) | Freed::Again(allocation)) => {
-            format!("free = {}", name(allocation))
-        }
-        // What another graph allocated, by an address that says nothing here.
-        Kind::Free(Freed::AtAddress(address)) => format!("work = \"free of {address:#x}\""),
-        Kind::Free(Freed::Elsewhere(title)) => {
-            format!(
-                "free = {}",
-                quoted(graph.titles.get(title as usize).map_or("", |t| t))
-            )
-        }
-        Kind::Kernel { hold_ns } => {
-            let title = quoted(graph.title(node).unwrap_or(""));
-            match hold_ns {
-                0 => format!("kernel = {title}"),
-                _ => format!("kernel = {title}, hold = \"{hold_ns}ns\""),
+/// The allocations that outlive their launch, `graph.node` by address.
+fn foreign_allocations(graphs: &[Arc<Graph>], names: &[String]) -> BTreeMap<u64, String> {
+    let mut by_address = BTreeMap::new();
+    for (graph, name) in graphs.iter().zip(names) {
+        let freed_by = graph.freed_by();
+        for (node, _, address) in graph.allocations() {
+            let freed = freed_by.get(node as usize).copied().flatten();
+            if let (Some(address), None) = (address, freed) {
+                let allocation = || format!("{name}.{}", graph.node_name(node));
+                by_address.entry(address).or_insert_with(allocation);
             }
         }
-        Kind::Other(work) => {
-            let word = WORK_WORDS
-                .iter()
-                .find(|(_, known)| *known == work)
-                .map(|(word, _)| *word);
-            let title = if work == Work::Unknown {
-                graph.title(node)
-            } else {
-                word
-            };
-            format!("work = {}", quoted(title.unwrap_or("unknown")))
-        }
-    };
-    let _ = write!(line, ", {what}");
-    list(
-        "after",
-        graph.dependencies.of(index).iter().copied().map(name),
-        line,
-    );
-    list("uses", used.map(name), line);
-    *line += " },";
+    }
+    by_address
 }
 
-fn list(key: &str, names: impl Iterator<Item = String>, line: &mut String) {
-    let names: Vec<String> = names.collect();
-    if !names.is_empty() {
-        let _ = write!(line, ", {key} = [{}]", names.join(", "));
+/// Names of one line, none empty, each once: child graphs that are used twice have
+/// the same nodes twice.
+fn unique(names: impl Iterator<Item = String>, empty: &str) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut unique = Vec::new();
+    for name in names {
+        let mut name = name.replace(char::is_control, " ");
+        if name.is_empty() {
+            empty.clone_into(&mut name);
+        }
+        if taken.contains(&name) {
+            let numbered = |number: usize| format!("{name} ({number})");
+            // There are fewer names than numbers.
+            let free = (2..).map(numbered).find(|name| !taken.contains(name));
+            name = free.unwrap_or(name);
+        }
+        taken.insert(name.clone());
+        unique.push(name);
+    }
+    unique
+}
+
+struct Entries<'g> {
+    graph: &'g Graph,
+    names: Vec<String>,
+    foreign: &'g BTreeMap<u64, String>,
+}
+
+impl Entries<'_> {
+    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut uses = self.graph.uses.as_slice();
+        let mut line = String::new();
+        for (index, node) in self.graph.indexed() {
+            let own = uses.iter().take_while(|one| one.user == index).count();
+            let (used, rest) = uses.split_at(own);
+            uses = rest;
+            line.clear();
+            let _ = write!(
+                line,
+                "  {{ name = {}, {}",
+                self.name(index),
+                self.what(node)
+            );
+            let after = self.graph.dependencies.of(index).iter();
+            self.list("after", after.copied(), &mut line);
+            self.list("uses", used.iter().map(|one| one.allocation), &mut line);
+            writeln!(out, "{line} }},")?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, node: NodeIndex) -> String {
+        quoted(self.names.get(node as usize).map_or("", |name| name))
+    }
+
+    fn what(&self, node: &Node) -> String {
+        match node.kind {
+            Kind::Alloc { bytes, .. } => format!("alloc = {}", size(bytes)),
+            Kind::Free(Freed::Here(allocation) | Freed::Again(allocation)) => {
+                format!("free = {}", self.name(allocation))
+            }
+            Kind::Free(Freed::AtAddress(address)) => match self.foreign.get(&address) {
+                Some(allocation) => format!("free = {}", quoted(allocation)),
+                // No graph here allocates it, and the address says nothing here.
+                None => format!("work = \"free of {address:#x}\""),
+            },
+            Kind::Free(Freed::Elsewhere(title)) => {
+                let allocation = self.graph.titles.get(title as usize);
+                format!("free = {}", quoted(allocation.map_or("", |name| name)))
+            }
+            Kind::Kernel { hold_ns } => {
+                let title = quoted(self.graph.title(node).unwrap_or(""));
+                match hold_ns {
+                    0 => format!("kernel = {title}"),
+                    _ => format!("kernel = {title}, hold = \"{hold_ns}ns\""),
+                }
+            }
+            Kind::Other(Work::Unknown) => {
+                format!(
+                    "work = {}",
+                    quoted(self.graph.title(node).unwrap_or("unknown"))
+                )
+            }
+            Kind::Other(work) => {
+                let word = WORK_WORDS.iter().find(|(_, known)| *known == work);
+                format!(
+                    "work = {}",
+                    quoted(word.map_or("unknown", |(word, _)| *word))
+                )
+            }
+        }
+    }
+
+    fn list(&self, key: &str, nodes: impl Iterator<Item = NodeIndex>, line: &mut String) {
+        let names: Vec<String> = nodes.map(|node| self.name(node)).collect();
+        if !names.is_empty() {
+            let _ = write!(line, ", {key} = [{}]", names.join(", "));
+        }
     }
 }
 
@@ -132,16 +182,11 @@ fn size(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes {
         0 => "0".to_owned(),
+        _ if i64::try_from(bytes).is_err() => format!("\"{bytes}\""),
         _ if bytes.is_multiple_of(MIB) => format!("\"{}MiB\"", bytes / MIB),
         _ if bytes.is_multiple_of(KIB) => format!("\"{}KiB\"", bytes / KIB),
-        _ if i64::try_from(bytes).is_ok() => bytes.to_string(),
-        _ => format!("\"{bytes}\""),
+        _ => bytes.to_string(),
     }
-}
-
-/// Graph names in a scenario have no dots or brackets, which lead to nodes and copies.
-fn graph_name(name: &str) -> String {
-    name.replace(['.', '[', ']'], "_")
 }
 
 /// A TOML string.

@@ -14,9 +14,10 @@ pub(super) fn write(programme: &Programme, rows: usize, out: &mut dyn Write) -> 
         writeln!(out, "   {}", programme.about)?;
     }
     if programme.planned_by == PlannedBy::Rule {
+        let because = programme.by_rule_because.unwrap_or("so asked");
         writeln!(
             out,
-            "   too large for the model: by rules R35 and R36 from the footprints alone"
+            "   by rules R35 and R36 from the footprints, not on the model: {because}"
         )?;
     }
     let fails = match programme.failing_steps {
