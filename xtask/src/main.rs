@@ -2,6 +2,7 @@
 //! [`Task`] and one module with `Args` and `run`.
 
 mod abi;
+mod bench;
 mod compare;
 mod dist;
 mod doctor;
@@ -33,6 +34,8 @@ struct Cli {
 enum Task {
     /// Hold the CUDA table to the real headers and libraries of many runtimes.
     Abi(abi::Args),
+    /// Measure speed: beside C++ on a GPU, and the model's own without one.
+    Bench(bench::Args),
     /// Run NVIDIA's compiled sample and this program on the GPU, and compare them.
     Compare(compare::Args),
     /// Write one archive with the program, its completions, manual and licences.
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
     let root = repository_root();
     let outcome = match Cli::parse().task {
         Task::Abi(args) => abi::run(&args, &root),
+        Task::Bench(args) => bench::run(&args, &root),
         Task::Compare(args) => compare::run(&args, &root),
         Task::Dist(args) => dist::run(&args, &root),
         Task::Doctor(args) => doctor::run(&args, &root),

@@ -22,13 +22,10 @@ use protocol::{Answer, Request};
 
 /// Times graph memory operations for `cargo xtask bench`, which is what to call.
 #[derive(Debug, Parser)]
-#[command(name = "graph_memory")]
+#[command(name = "graph-memory-bench")]
 struct Cli {
     #[command(subcommand)]
-    role: Option<Role>,
-    /// Given by `cargo bench`; changes nothing.
-    #[arg(long, hide = true)]
-    bench: bool,
+    role: Role,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -54,12 +51,8 @@ struct Place {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().role {
-        Some(Role::Serve(place)) => serve(&place),
-        Some(Role::Floor(place)) => floor(&place),
-        None => {
-            eprintln!("this is one side of a comparison; run `cargo xtask bench`");
-            return ExitCode::SUCCESS;
-        }
+        Role::Serve(place) => serve(&place),
+        Role::Floor(place) => floor(&place),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -116,7 +116,7 @@ pub fn rust_cuda(env: &Env, root: &Path) -> Group {
 /// Compare with NVIDIA's sample and with C++, and check against real files.
 pub fn compare(env: &Env) -> Group {
     let checks = vec![
-        Check::of("nvcc", cuda::nvcc(env)),
+        Check::of("nvcc", cuda::nvcc(env).map(|nvcc| nvcc.to_string())),
         Check::of("C++ compiler", clang::cxx(env).map(shown)),
         Check::of("pip for wheels", pip(env)).optional(),
     ];

@@ -5,6 +5,7 @@
 //! survives into machine code. ptxas and nvdisasm come as wheels; no GPU and
 //! no toolkit is needed.
 
+mod nvcc;
 mod sass;
 
 use std::fs;
@@ -16,6 +17,7 @@ use anyhow::Context;
 use crate::kernel::{Arch, Provenance};
 use crate::trouble::Trouble;
 use crate::wheels;
+pub use nvcc::against_nvcc;
 use sass::Sass;
 
 /// The kernel that waits, whose loop has to survive.
@@ -90,6 +92,9 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
                 }
             }
         }
+    }
+    if args.files.is_empty() {
+        failures += nvcc::report(root, args.strict)?;
     }
     println!("{} files, {failures} failures", files.len());
     Ok(ExitCode::from(u8::from(failures > 0)))
@@ -166,10 +171,7 @@ impl Tools {
             let size = elf_section_size(&image, &format!(".text.{kernel}"));
             Code::Bytes(size.context("ptxas wrote no code")?)
         } else {
-            let mut disassemble = Command::new(&self.nvdisasm);
-            disassemble.arg("-c").arg(&cubin);
-            let listing = output_of(&mut disassemble, Stream::Out)?;
-            let sass = sass::parse(&listing, kernel).context("nvdisasm lists no such kernel")?;
+            let sass = self.disassemble(&cubin, kernel)?;
             if kernel == WAITS {
                 anyhow::ensure!(sass.clock_reads > 0, "the clock is not read");
                 anyhow::ensure!(sass.clock_loops > 0, "no loop around a clock read is left");
@@ -181,6 +183,13 @@ impl Tools {
             registers: usage.registers,
             code,
         })
+    }
+
+    fn disassemble(&self, cubin: &Path, kernel: &str) -> anyhow::Result<Sass> {
+        let mut disassemble = Command::new(&self.nvdisasm);
+        disassemble.arg("-c").arg(cubin);
+        let listing = output_of(&mut disassemble, Stream::Out)?;
+        sass::parse(&listing, kernel).context("nvdisasm lists no such kernel")
     }
 }
 

@@ -1,6 +1,7 @@
 //! A CUDA toolkit as rust-cuda's build scripts look for one, and libNVVM.
 
 use std::ffi::c_int;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,15 @@ pub struct Cuda {
     pub version: u32,
 }
 
+/// nvcc, the CUDA compiler driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nvcc {
+    /// The program.
+    pub program: PathBuf,
+    /// The toolkit's release, such as `13.0`.
+    pub release: String,
+}
+
 /// libNVVM, opened and asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nvvm {
@@ -36,6 +46,12 @@ pub struct Nvvm {
     pub dir: PathBuf,
     /// The version of the IR that it reads, such as `2.0`.
     pub ir_version: String,
+}
+
+impl fmt::Display for Nvcc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.release, self.program.display())
+    }
 }
 
 impl Cuda {
@@ -132,7 +148,7 @@ pub fn nvvm(cuda: &Cuda) -> Result<Nvvm, Trouble> {
 /// # Errors
 ///
 /// When it is nowhere or does not start.
-pub fn nvcc(env: &Env) -> Result<String, Trouble> {
+pub fn nvcc(env: &Env) -> Result<Nvcc, Trouble> {
     let named = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()
         .filter_map(|name| env.path_var(name));
@@ -158,11 +174,10 @@ pub fn nvcc(env: &Env) -> Result<String, Trouble> {
         let (_, rest) = line.split_once("release ")?;
         rest.split(',').next()
     });
-    Ok(format!(
-        "{}, {}",
-        release.unwrap_or("of an unknown release"),
-        nvcc.display()
-    ))
+    Ok(Nvcc {
+        release: release.unwrap_or("of an unknown release").to_owned(),
+        program: nvcc,
+    })
 }
 
 fn no_toolkit(env: &Env, is_root: impl Fn(&Path) -> bool) -> Trouble {

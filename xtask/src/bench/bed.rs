@@ -1,0 +1,253 @@
+//! The test bed: the programs, the machine, and how the sides take turns.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::cpp::Counterpart;
+use super::kit::Kit;
+use super::results::{Machine, Side as Whose};
+use super::side::{Answer, Side};
+
+/// What every figure is measured with.
+#[derive(Debug)]
+pub struct Bed {
+    /// The programs.
+    pub kit: Kit,
+    /// The C++ side, or why there is none.
+    pub counterpart: Result<Counterpart, String>,
+    /// NVIDIA's compiled sample.
+    pub sample: Option<PathBuf>,
+    /// The runtime to load instead of the one that is found.
+    pub cudart: Option<PathBuf>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// Whether this is the model, whose times mean little.
+    pub on_model: bool,
+    /// Whether repetitions and sizes are cut down.
+    pub quick: bool,
+    /// Where and with what this runs.
+    pub machine: Machine,
+    /// A place for files, gone when the run is over.
+    pub scratch: tempfile::TempDir,
+}
+
+/// How long a figure may still take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    end: Instant,
+}
+
+impl Limit {
+    /// From now on.
+    pub fn new(time: Duration) -> Self {
+        Self {
+            end: Instant::now() + time,
+        }
+    }
+
+    /// What is left.
+    pub fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether nothing is left.
+    pub fn is_over(&self) -> bool {
+        self.left().is_zero()
+    }
+}
+
+impl Bed {
+    /// A full number of repetitions, or a few in a quick run.
+    pub fn repeat(&self, full: usize) -> usize {
+        if self.quick { full.div_ceil(8) } else { full }
+    }
+
+    /// Why a bar that is about a GPU's times is not judged here.
+    pub fn not_judged(&self) -> Option<&'static str> {
+        self.on_model.then_some("the model's times are not a GPU's")
+    }
+
+    /// Starts our side.
+    ///
+    /// # Errors
+    ///
+    /// As [`Side::start`].
+    pub fn ours(&self) -> anyhow::Result<Side> {
+        let mut command = Command::new(&self.kit.ours);
+        command.args(["serve", "--device", &self.device.to_string()]);
+        command.args(self.runtime_arguments());
+        Side::start(Whose::Ours, &mut command)
+    }
+
+    /// Starts the C++ side, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Side::start`].
+    pub fn cpp(&self) -> anyhow::Result<Option<Side>> {
+        let Ok(counterpart) = &self.counterpart else {
+            return Ok(None);
+        };
+        let mut command = self.cpp_command(counterpart);
+        command.args(["serve", &self.device.to_string()]);
+        command.arg(&self.kit.kernel);
+        Side::start(Whose::Cpp, &mut command).map(Some)
+    }
+
+    /// Both sides, ours first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Side::start`].
+    pub fn sides(&self) -> anyhow::Result<Vec<Side>> {
+        let ours = self.ours()?;
+        Ok([Some(ours), self.cpp()?].into_iter().flatten().collect())
+    }
+
+    /// The C++ program, with the runtime that was asked for.
+    pub fn cpp_command(&self, counterpart: &Counterpart) -> Command {
+        let mut command = Command::new(&counterpart.program);
+        if let Some(folder) = self.cudart.as_deref().and_then(folder_of) {
+            command.env("LD_LIBRARY_PATH", folder);
+        }
+        command
+    }
+
+    /// Makes our program load the runtime that the C++ side loads.
+    pub fn runtime_arguments(&self) -> Vec<std::ffi::OsString> {
+        let library = match (&self.cudart, &self.counterpart) {
+            (Some(given), _) => given,
+            (None, Ok(counterpart)) => &counterpart.runtime,
+            (None, Err(_)) if self.on_model => return vec!["--model".into()],
+            (None, Err(_)) => return Vec::new(),
+        };
+        vec!["--cudart".into(), library.into()]
+    }
+}
+
+/// The folder of a library, which may be given as one.
+fn folder_of(library: &Path) -> Option<&Path> {
+    if library.is_dir() {
+        Some(library)
+    } else {
+        library.parent()
+    }
+}
+
+/// Lets the sides take turns: in every round each is asked once, and who goes
+/// first changes from round to round. Stops early when the time is over. Returns
+/// the answers of each side, as many for one as for another.
+///
+/// # Errors
+///
+/// Those of asking.
+pub fn take_turns(
+    sides: &mut [Side],
+    rounds: usize,
+    limit: Limit,
+    request: &str,
+) -> anyhow::Result<Vec<Vec<Answer>>> {
+    let mut answers = vec![Vec::new(); sides.len()];
+    for round in 0..rounds {
+        if round > 0 && limit.is_over() {
+            break;
+        }
+        let order: Vec<usize> = if round.is_multiple_of(2) {
+            (0..sides.len()).collect()
+        } else {
+            (0..sides.len()).rev().collect()
+        };
+        for index in order {
+            let (Some(side), Some(answers)) = (sides.get_mut(index), answers.get_mut(index)) else {
+                continue;
+            };
+            // What has begun may take its time, within reason.
+            answers.push(side.ask(request, limit.left() + Duration::from_secs(30))?);
+        }
+    }
+    Ok(answers)
+}
+
+/// A number of each answer, divided by another.
+///
+/// # Errors
+///
+/// When an answer lacks it.
+pub fn each(answers: &[Answer], name: &str, divisor: f64) -> anyhow::Result<Vec<f64>> {
+    answers
+        .iter()
+        .map(|answer| Ok(answer.number(name)? / divisor))
+        .collect()
+}
+
+/// What our side says of the device and its runtime, and the host of itself.
+pub fn describe(hello: &Answer) -> Machine {
+    Machine {
+        backend: if hello.text("model").is_some() {
+            "model"
+        } else {
+            "cuda"
+        }
+        .to_owned(),
+        device: hello.text("device").unwrap_or("unknown").to_owned(),
+        clock_rate_khz: hello.integer("clock_rate_khz").unwrap_or(0),
+        multiprocessors: hello.integer("multiprocessors").unwrap_or(0),
+        device_free_bytes: hello.integer("device_free_bytes").unwrap_or(0),
+        driver_version: hello.integer("driver_version"),
+        runtime_version: hello.integer("runtime_version"),
+        runtime_path: hello.text("runtime_path").map(str::to_owned),
+        host_cpu: host_cpu().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        host_cpus: thread::available_parallelism().map_or(1, usize::from),
+        host_os: host_os().unwrap_or_else(|| std::env::consts::OS.to_owned()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Machine::default()
+    }
+}
+
+fn host_cpu() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, name)| name.trim().to_owned())
+}
+
+fn host_os() -> Option<String> {
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    Some(format!("{} {}", std::env::consts::OS, kernel.trim()))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Answers with how many requests both sides together have had, from a file.
+    fn counting(whose: Whose, file: &Path) -> Side {
+        let script = "echo '{}'; while read x; do echo x >> $0; \
+                      echo \"{\\\"turn\\\": $(wc -l < $0)}\"; done";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(file);
+        Side::start(whose, &mut command).unwrap()
+    }
+
+    #[test]
+    fn the_sides_take_turns_and_who_begins_changes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("turns");
+        let mut sides = [counting(Whose::Ours, &file), counting(Whose::Cpp, &file)];
+        let answers = take_turns(&mut sides, 3, Limit::new(Duration::from_secs(60)), "go").unwrap();
+        let turns = |side: usize| each(&answers[side], "turn", 1.0).unwrap();
+        assert_eq!(turns(0), [1.0, 4.0, 5.0]);
+        assert_eq!(turns(1), [2.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn a_figure_without_time_still_takes_one_round() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("turns");
+        let mut sides = [counting(Whose::Ours, &file)];
+        let answers = take_turns(&mut sides, 5, Limit::new(Duration::ZERO), "go").unwrap();
+        assert_eq!(answers[0].len(), 1);
+    }
+}

@@ -1,0 +1,317 @@
+//! Whole processes: what a program costs that loads the runtime, makes the context
+//! and ends; what NVIDIA's sample costs; and what ours does. In one interleaved
+//! run, with the cache of compiled kernels warm and empty.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::Context;
+
+use crate::bench::bed::{Bed, Limit};
+use crate::bench::results::{Figure, Quantity, Side};
+use crate::bench::stats::Spread;
+use crate::trouble::Trouble;
+
+/// How often each program runs.
+const ROUNDS: usize = 15;
+
+/// How often each program runs with an empty cache.
+const COLD_ROUNDS: usize = 6;
+
+/// The most that ours may take above the floor.
+const ABOVE_FLOOR_MS: f64 = 13.0;
+
+/// A program, as it is run again and again.
+struct Contestant {
+    what: &'static str,
+    side: Side,
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    library_path: Option<PathBuf>,
+    warm_us: Vec<f64>,
+    cold_us: Vec<f64>,
+    failures: u64,
+}
+
+const FLOOR: &str = "floor: load the runtime, make the context";
+const EXPERIMENTS: &str = "the four experiments";
+
+pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
+    let mut contestants = contestants(bed, figure);
+    let warm = bed.scratch.path().join("cache");
+    for contestant in &mut contestants {
+        // Fills the cache, and the system's own of the files.
+        contestant.run(&warm)?;
+    }
+    for round in 0..bed.repeat(ROUNDS) {
+        if round > 0 && limit.is_over() {
+            break;
+        }
+        // Each begins in turn, so that none always follows the same one.
+        let first = round % contestants.len().max(1);
+        contestants.rotate_left(first);
+        for contestant in &mut contestants {
+            let took_us = contestant.run(&warm)?;
+            contestant.warm_us.push(took_us);
+        }
+        contestants.rotate_right(first);
+    }
+    if !bed.on_model {
+        cold(bed, limit, &mut contestants)?;
+    }
+    for contestant in &contestants {
+        figure.times(contestant.what, contestant.side, &[], &contestant.warm_us);
+    }
+    for contestant in &contestants {
+        let what = format!("{}, cache empty", contestant.what);
+        figure.times(&what, contestant.side, &[], &contestant.cold_us);
+    }
+    judge(bed, &contestants, figure);
+    profile(bed, &warm, figure)
+}
+
+fn contestants(bed: &Bed, figure: &mut Figure) -> Vec<Contestant> {
+    let new = |what, side, program: &Path, arguments: Vec<OsString>| Contestant {
+        what,
+        side,
+        program: program.to_owned(),
+        arguments,
+        library_path: None,
+        warm_us: Vec::new(),
+        cold_us: Vec::new(),
+        failures: 0,
+    };
+    let device = OsString::from(bed.device.to_string());
+    let mut floor: Vec<OsString> = vec!["floor".into(), "--device".into(), device.clone()];
+    floor.extend(bed.runtime_arguments());
+    let mut contestants = vec![
+        new(
+            EXPERIMENTS,
+            Side::Ours,
+            &bed.kit.experiments,
+            experiments(bed),
+        ),
+        new(FLOOR, Side::Ours, &bed.kit.ours, floor),
+    ];
+    match &bed.counterpart {
+        Ok(counterpart) => {
+            let library_path = bed
+                .cudart
+                .as_deref()
+                .and_then(Path::parent)
+                .map(Path::to_owned);
+            let floor: Vec<OsString> = vec!["floor".into(), device];
+            let quick = [floor.clone(), vec!["quick".into()]].concat();
+            for (what, arguments) in [(FLOOR, floor), ("the same, ended by _exit", quick)] {
+                contestants.push(Contestant {
+                    library_path: library_path.clone(),
+                    ..new(what, Side::Cpp, &counterpart.program, arguments)
+                });
+            }
+        }
+        Err(why) => figure.skipped.push(format!("the floor in C++: {why}")),
+    }
+    match &bed.sample {
+        Some(sample) => {
+            contestants.push(new(EXPERIMENTS, Side::Sample, sample, Vec::new()));
+        }
+        None => figure
+            .skipped
+            .push("NVIDIA's sample: none was named with --sample".to_owned()),
+    }
+    contestants
+}
+
+/// The arguments with which ours does what the sample does.
+fn experiments(bed: &Bed) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["--backend".into()];
+    arguments.push(if bed.on_model { "model" } else { "cuda" }.into());
+    if let Some(cudart) = &bed.cudart {
+        arguments.extend(["--cudart".into(), cudart.into()]);
+    }
+    arguments
+}
+
+/// Rounds in which every program finds an empty cache, as after an installation.
+fn cold(bed: &Bed, limit: Limit, contestants: &mut [Contestant]) -> anyhow::Result<()> {
+    for round in 0..bed.repeat(COLD_ROUNDS) {
+        if round > 0 && limit.is_over() {
+            break;
+        }
+        let runs = contestants.iter_mut().filter(|c| c.what == EXPERIMENTS);
+        for contestant in runs {
+            let empty = tempfile::tempdir_in(bed.scratch.path())?;
+            let took_us = contestant.run(empty.path())?;
+            contestant.cold_us.push(took_us);
+        }
+    }
+    Ok(())
+}
+
+fn judge(bed: &Bed, contestants: &[Contestant], figure: &mut Figure) {
+    let of = |what, side| {
+        contestants
+            .iter()
+            .find(|contestant| contestant.what == what && contestant.side == side)
+    };
+    let Some(ours) = of(EXPERIMENTS, Side::Ours) else {
+        return;
+    };
+    // The C++ floor where there is one: it has no Rust of ours in it.
+    let floor = of(FLOOR, Side::Cpp).or(of(FLOOR, Side::Ours));
+    let above = floor.and_then(|floor| {
+        Spread::of_pairs(&ours.warm_us, &floor.warm_us, |ours, floor| ours - floor)
+    });
+    if let Some(above) = above {
+        figure.bar(
+            format!(
+                "ours above the floor, warm (quartiles {})",
+                quartiles_ms(&above)
+            ),
+            Quantity::Ms(ABOVE_FLOOR_MS),
+            Quantity::Ms(above.median / 1e3),
+            bed.not_judged(),
+        );
+    }
+    let ratio = of(EXPERIMENTS, Side::Sample).and_then(|sample| {
+        Spread::of_pairs(&ours.warm_us, &sample.warm_us, |ours, sample| ours / sample)
+    });
+    if let Some(ratio) = ratio {
+        figure.bar(
+            "ours to NVIDIA's sample, warm",
+            Quantity::Ratio(1.0),
+            Quantity::Ratio(ratio.median),
+            bed.not_judged(),
+        );
+    }
+    figure.bar(
+        "runs of ours in which a check failed or the overlap was not proven",
+        Quantity::Count(0.0),
+        Quantity::Count(ours.failures as f64),
+        None,
+    );
+}
+
+fn quartiles_ms(spread: &Spread) -> String {
+    let ms = |us: f64| us / 1e3;
+    format!(
+        "{:.1} to {:.1} ms",
+        ms(spread.lower_quartile),
+        ms(spread.upper_quartile)
+    )
+}
+
+impl Contestant {
+    /// Runs it once, its output thrown away. Microseconds from start to exit.
+    fn run(&mut self, cache: &Path) -> anyhow::Result<f64> {
+        let mut command = self.command(cache);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let start = Instant::now();
+        let status = command
+            .status()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        let took = start.elapsed();
+        if !status.success() {
+            self.failures += 1;
+            anyhow::ensure!(
+                self.what == EXPERIMENTS,
+                Trouble::new(
+                    format!("{} ended with {status}", self.program.display()),
+                    "run it by hand to see why",
+                )
+            );
+        }
+        Ok(took.as_secs_f64() * 1e6)
+    }
+
+    fn command(&self, cache: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).env("CUDA_CACHE_PATH", cache);
+        if let Some(folder) = &self.library_path {
+            command.env("LD_LIBRARY_PATH", folder);
+        }
+        command
+    }
+}
+
+/// Where the time of one run of ours goes, call by call, from its own trace. The
+/// trace itself costs some time.
+fn profile(bed: &Bed, cache: &Path, figure: &mut Figure) -> anyhow::Result<()> {
+    let output = Command::new(&bed.kit.experiments)
+        .args(experiments(bed))
+        .env("CUDA_CACHE_PATH", cache)
+        .env("RUST_LOG", "cudart=trace")
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start the experiments")?;
+    let calls = calls_of(&String::from_utf8_lossy(&output.stderr));
+    let mut by_total: Vec<_> = calls.into_iter().collect();
+    by_total.sort_by(|(_, a), (_, b)| b.total_us.total_cmp(&a.total_us));
+    let shown = by_total.iter().take(PROFILE_ROWS);
+    for (name, calls) in shown {
+        let what = format!("profile: {name}, all calls");
+        figure.times(
+            &what,
+            Side::Ours,
+            &[("calls", calls.count)],
+            &[calls.total_us],
+        );
+    }
+    Ok(())
+}
+
+/// How many calls the profile names.
+const PROFILE_ROWS: usize = 12;
+
+/// All calls of one function.
+#[derive(Debug, Default, PartialEq)]
+struct Calls {
+    count: u64,
+    total_us: f64,
+}
+
+/// Sums up trace lines such as `… cudaMalloc(…) -> 0 …  [12.3 us]`.
+fn calls_of(trace: &str) -> BTreeMap<String, Calls> {
+    let mut calls: BTreeMap<String, Calls> = BTreeMap::new();
+    for line in trace.lines() {
+        let Some((name, us)) = call_of(line) else {
+            continue;
+        };
+        let of_name = calls.entry(name.to_owned()).or_default();
+        of_name.count += 1;
+        of_name.total_us += us;
+    }
+    calls
+}
+
+fn call_of(line: &str) -> Option<(&str, f64)> {
+    let (before, _) = line.split_once('(')?;
+    let name = before.rsplit([' ', ']']).next()?;
+    let (_, time) = line.rsplit_once('[')?;
+    let us = time.strip_suffix(" us]")?.parse().ok()?;
+    name.starts_with("cuda").then_some((name, us))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_summed_up_by_function() {
+        let trace = "\
+[TRACE cudart] cudaGetDeviceCount() -> 0 count: 1  [250.0 us]
+[TRACE cudart] cudaMalloc(size: 4) -> 0 dev_ptr: 0x7f00  [1.5 us]
+[TRACE cudart] cudaMalloc(size: 8) -> 2 cudaErrorMemoryAllocation  [0.5 us]
+[WARN  graph] cudaMalloc failed (2)
+[TRACE cudart] cuGraphAddKernelNode -> 0
+";
+        let calls = calls_of(trace);
+        assert_eq!(calls.len(), 2);
+        assert_eq!(calls["cudaMalloc"].count, 2);
+        assert_eq!(calls["cudaMalloc"].total_us, 2.0);
+        assert_eq!(calls["cudaGetDeviceCount"].total_us, 250.0);
+    }
+}

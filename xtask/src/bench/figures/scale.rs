@@ -1,0 +1,123 @@
+//! Many graphs: whether a graph costs more when there are more of them, in one
+//! stream and in many, and what each takes of the host's memory.
+
+use crate::bench::bed::{Bed, Limit, each, take_turns};
+use crate::bench::results::{Figure, Quantity, Side, Value};
+use crate::bench::stats::Spread;
+
+/// Graphs at once, and how often that is repeated.
+const STEPS: [(u64, usize); 5] = [(8, 24), (64, 16), (512, 5), (4096, 2), (32768, 1)];
+
+/// The number to which the largest is compared.
+const BASE: u64 = 64;
+
+/// Streams where there are many.
+const MANY_STREAMS: u64 = 128;
+
+/// Bytes of each graph.
+const BYTES: u64 = 2 << 20;
+
+/// Launches before all streams are waited for.
+const BATCH: u64 = 256;
+
+/// The most that a graph may cost among the most graphs, as a multiple of what it
+/// costs among [`BASE`].
+const AT_MOST: f64 = 1.3;
+
+/// What is timed, in the order in which it happens.
+const STAGES: [(&str, &str); 4] = [
+    ("create_ns", "create and instantiate"),
+    ("first_launch_ns", "first launch"),
+    ("relaunch_ns", "launch again"),
+    ("destroy_ns", "destroy"),
+];
+
+pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
+    figure.columns = Some("graphs");
+    let steps = if bed.quick { &STEPS[..3] } else { &STEPS };
+    for (many, place) in [(false, "one stream"), (true, "many streams")] {
+        let mut per_graph: Vec<(Side, u64, f64)> = Vec::new();
+        for &(graphs, rounds) in steps {
+            if limit.is_over() {
+                figure
+                    .skipped
+                    .push(format!("{graphs} graphs, {place}: the time was over"));
+                continue;
+            }
+            let streams = if many { graphs.min(MANY_STREAMS) } else { 1 };
+            // New processes, so that what a number of graphs leaves behind in the
+            // host's memory is not the next one's.
+            let mut sides = bed.sides()?;
+            let request = |graphs: u64, streams: u64| {
+                format!("scale graphs={graphs} streams={streams} bytes={BYTES} batch={BATCH}")
+            };
+            take_turns(&mut sides, 1, limit, &request(1, 1))?;
+            let all = take_turns(
+                &mut sides,
+                bed.repeat(rounds),
+                limit,
+                &request(graphs, streams),
+            )?;
+            for (side, answers) in sides.iter().zip(&all) {
+                let at = [("graphs", graphs), ("streams", streams), ("bytes", BYTES)];
+                let name_it = |what: &str| format!("{what}, {place}");
+                let mut totals = vec![0.0; answers.len()];
+                for (name, what) in STAGES {
+                    let us = each(answers, name, graphs as f64 * 1e3)?;
+                    for (total, us) in totals.iter_mut().zip(&us) {
+                        *total += us;
+                    }
+                    figure.times(&name_it(what), side.whose, &at, &us);
+                }
+                figure.times(&name_it("all of it"), side.whose, &at, &totals);
+                if let Some(total) = Spread::of(totals) {
+                    per_graph.push((side.whose, graphs, total.median));
+                }
+                if let Some(first) = answers.first() {
+                    let bytes = |name: &str| first.number(name);
+                    let grown = bytes("resident_launched_bytes")? - bytes("resident_before_bytes")?;
+                    // A float to integer cast saturates: a process that shrank is 0.
+                    let each = (grown / graphs as f64) as u64;
+                    figure.row(
+                        &name_it("host memory of a graph"),
+                        side.whose,
+                        &at,
+                        Value::Bytes(each),
+                    );
+                    let used = bytes("used_bytes")? as u64;
+                    figure.row(
+                        &name_it("graph memory used"),
+                        side.whose,
+                        &at,
+                        Value::Bytes(used),
+                    );
+                }
+            }
+        }
+        growth(bed, figure, place, &per_graph);
+    }
+    Ok(())
+}
+
+/// Holds the largest number to the base.
+fn growth(bed: &Bed, figure: &mut Figure, place: &str, per_graph: &[(Side, u64, f64)]) {
+    let of = |side: Side| {
+        let mut ours = per_graph.iter().filter(|(whose, _, _)| *whose == side);
+        let base = ours.clone().find(|(_, graphs, _)| *graphs == BASE)?.2;
+        let (_, graphs, largest) = ours.next_back()?;
+        Some((*graphs, largest / base))
+    };
+    if let Some((graphs, ratio)) = of(Side::Ours) {
+        figure.bar(
+            format!("a graph among {graphs} to one among {BASE}, {place}"),
+            Quantity::Ratio(AT_MOST),
+            Quantity::Ratio(ratio),
+            bed.not_judged(),
+        );
+    }
+    if let Some((graphs, ratio)) = of(Side::Cpp) {
+        figure.notes.push(format!(
+            "C++ by itself: a graph among {graphs} costs {ratio:.2} times one among {BASE}, {place}"
+        ));
+    }
+}

@@ -1,0 +1,180 @@
+//! The waiting kernel held against its C++ twin: nvcc, put together from wheels, is
+//! to make no fewer instructions of it than ptxas makes of the PTX from Rust.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use super::{CURRENT, Code, Stream, Tools, WAITS, output_of};
+use crate::kernel::{self, Arch};
+use crate::wheels;
+
+/// The kernel in C++.
+const SOURCE: &str = "host/benches/clock_block.cu";
+
+/// The wheels that make up a compiler, which looks for its parts beside itself.
+const PARTS: [&str; 4] = [
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-crt",
+    "nvidia-nvvm",
+    "nvidia-cuda-runtime",
+];
+
+/// The kernel's length on one architecture, in instructions without NOPs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// The architecture's number, such as 90.
+    pub arch: u32,
+    /// As ptxas makes it of the embedded PTX.
+    pub rust: u32,
+    /// As nvcc makes it of the same kernel in C++.
+    pub cpp: u32,
+}
+
+/// Counts the instructions of the embedded kernel and of its C++ twin, for each
+/// architecture that the newest tools know.
+///
+/// # Errors
+///
+/// When a wheel cannot be fetched or a tool fails.
+pub fn against_nvcc(root: &Path) -> anyhow::Result<Vec<Lengths>> {
+    let tools = Tools::fetch(root)?;
+    let nvcc = Nvcc::fetch(root)?;
+    let embedded = root.join(kernel::EMBEDDED);
+    let scratch = tempfile::tempdir()?;
+    let cubin = scratch.path().join("cpp.cubin");
+    let lengths = CURRENT.map(|number| {
+        let arch = Arch::new(number);
+        let row = tools.check(&tools.ptxas, &embedded, WAITS, &arch)?;
+        let Code::Disassembled(rust) = row.code else {
+            anyhow::bail!("nvdisasm does not know {}", arch.sm());
+        };
+        nvcc.compile(&arch.sm(), &cubin)?;
+        Ok(Lengths {
+            arch: number,
+            rust: rust.instructions,
+            cpp: tools.disassemble(&cubin, WAITS)?.instructions,
+        })
+    });
+    lengths.into_iter().collect()
+}
+
+/// Prints the comparison; gives the number of architectures on which Rust's kernel
+/// is the longer one. Without the wheels it says so, or fails if it is to be strict.
+pub(super) fn report(root: &Path, strict: bool) -> anyhow::Result<u32> {
+    println!("{} against {SOURCE} by nvcc", kernel::EMBEDDED);
+    let lengths = match against_nvcc(root) {
+        Ok(lengths) => lengths,
+        Err(error) if !strict => {
+            println!("  skipped: {error:#}");
+            return Ok(0);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut longer = 0;
+    for Lengths { arch, rust, cpp } in lengths {
+        let word = if rust <= cpp { "ok  " } else { "FAIL" };
+        longer += u32::from(rust > cpp);
+        println!("  {word}  sm_{arch:<4} {rust:>3} instructions, nvcc {cpp:>3}");
+    }
+    Ok(longer)
+}
+
+/// A compiler that can make machine code of one C++ file.
+struct Nvcc {
+    program: PathBuf,
+    source: PathBuf,
+    // The compiler lies in it.
+    _tree: tempfile::TempDir,
+}
+
+impl Nvcc {
+    /// Fetches what is missing and puts it together.
+    ///
+    /// # Errors
+    ///
+    /// When a wheel cannot be fetched or has other files than expected.
+    fn fetch(root: &Path) -> anyhow::Result<Self> {
+        let shelf = root.join("target/wheels");
+        fs::create_dir_all(&shelf).with_context(|| format!("cannot create {}", shelf.display()))?;
+        let tree = tempfile::Builder::new()
+            .prefix(".nvcc-")
+            .tempdir_in(shelf)?;
+        // The newest of each would do only if they were published together.
+        let compiler = wheels::fetch(root, PARTS[0], None)?;
+        let release = release(wheels::version_of(&compiler));
+        for part in PARTS {
+            let wheel = wheels::fetch(root, part, Some(&release))?;
+            link_all(&wheel, tree.path())?;
+        }
+        Ok(Self {
+            program: wheels::file(tree.path(), "bin/nvcc")?,
+            source: root.join(SOURCE),
+            _tree: tree,
+        })
+    }
+
+    /// Compiles for one architecture, such as `sm_90`.
+    ///
+    /// # Errors
+    ///
+    /// With the compiler's words.
+    fn compile(&self, sm: &str, cubin: &Path) -> anyhow::Result<()> {
+        let mut compile = Command::new(&self.program);
+        compile.args(["-cubin", "-O3", "-std=c++17", "-arch", sm, "-o"]);
+        compile.arg(cubin).arg(&self.source);
+        output_of(&mut compile, Stream::Err).map(drop)
+    }
+}
+
+/// `13.2.51` is of the release `13.2.*`.
+fn release(version: &str) -> String {
+    let parts: Vec<&str> = version.split('.').take(2).collect();
+    format!("{}.*", parts.join("."))
+}
+
+/// Puts the files of a folder into a tree, as links, so that nothing is copied.
+fn link_all(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)?.flatten() {
+        let (path, place) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            link_all(&path, &place)?;
+        } else if !place.exists() {
+            fs::hard_link(&path, &place)
+                .or_else(|_| fs::copy(&path, &place).map(drop))
+                .with_context(|| format!("cannot link {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_compiler_are_of_one_release() {
+        assert_eq!(release("13.2.51"), "13.2.*");
+        assert_eq!(release("13.10.3"), "13.10.*");
+    }
+
+    #[test]
+    fn folders_of_several_wheels_become_one_tree() {
+        let scratch = tempfile::tempdir().unwrap();
+        let write = |path: &str| {
+            let path = scratch.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        };
+        write("a/nvidia/cu13/bin/nvcc");
+        write("b/nvidia/cu13/nvvm/bin/cicc");
+        let tree = scratch.path().join("tree");
+        link_all(&scratch.path().join("a"), &tree).unwrap();
+        link_all(&scratch.path().join("b"), &tree).unwrap();
+        assert!(tree.join("nvidia/cu13/bin/nvcc").is_file());
+        assert!(tree.join("nvidia/cu13/nvvm/bin/cicc").is_file());
+    }
+}
