@@ -27,6 +27,13 @@
 //!   at launch and upload only, as every measurement so far showed.
 //! - R40: the driver may hold a launch back to keep live allocations apart. The
 //!   model gives such a launch other memory.
+//! - R42: on the H200 a trim while another graph runs gave nothing back now and then,
+//!   returning in a microsecond where others took a hundred; two recorded programs
+//!   went either way from run to run and were left out. The model's trims always
+//!   work, except in the one situation in which the recordings never did: a stream
+//!   waits for an exec's earlier launch in another stream.
+//! - M13: a refused launch takes all that the device had left. In one recording (two
+//!   segments in one graph) it took one block less.
 //! - Kernels of independent branches and of different streams overlap without
 //!   slowing each other down, and so do kernels of one stream's graphs only in
 //!   the order of their launches.

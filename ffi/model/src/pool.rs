@@ -4,6 +4,31 @@
 //! once, as long as these cannot run at once (R35 to R37). *Used* counts the
 //! blocks that an address of some graph is mapped to, *reserved* all blocks that
 //! the pool holds (R48).
+//!
+//! The documents say what may be shared and not who gets what. That is modelled
+//! after recordings of an H200 (driver 580, CUDA 13.0), in which these showed:
+//!
+//! - Every block that a graph has set aside gets a physical one at launch or
+//!   upload, touched by an allocation or not. The mapping belongs to the graph:
+//!   it survives the exec, and only a trim or another mapping ends it.
+//! - At a launch or upload a block stays where it is if an unfreed allocation of
+//!   the same exec is in it, or no other holds it and one of these is so: it was
+//!   last used in the same stream; that use is over; exactly one graph has part of
+//!   an allocation there. Another stream's work with other graphs counts as use of
+//!   all blocks that were last launched there, even of those that are done.
+//! - What must move while the graph itself still runs makes the host wait for that
+//!   run (R39). Who may be moved to is decided before the wait.
+//! - New memory goes behind the lowest addresses that need some, then what the
+//!   pool has: of the same stream before others, the last used first, idle before
+//!   busy, and the last put behind addresses first. A launch in another stream than
+//!   the last counts as putting them there again.
+//! - A refused launch keeps what the device still had, for good (M13).
+//! - `cudaMalloc` that finds too little trims the pool, even for 1 TiB.
+//!
+//! Two counts of a block go wrong in the driver, and here in the same way, since
+//! they show in the attributes and in what moves: how many graphs have part of an
+//! allocation in it, and how many unfreed allocations touch it. So *used* can fall at a launch, and a block can stay held for ever after an
+//! upload of a new exec while an allocation of the old one was alive.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

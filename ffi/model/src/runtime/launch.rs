@@ -112,7 +112,7 @@ impl Runtime {
         self.spare_others(id, stream, previous);
         // With an allocation alive all stays where it is, and the stream need not
         // wait.
-        if memory.is_none_or(|memory| self.live_of(id, memory).is_empty()) {
+        if memory.is_none_or(|memory| self.live_of(memory).is_empty()) {
             self.enqueue(stream, 0, previous);
         }
         if let Some(memory) = memory {
@@ -144,7 +144,7 @@ impl Runtime {
         let (frees, effects) = (exec.frees.clone(), exec.effects.clone());
         let mut remapped = false;
         if let Some(memory) = memory {
-            let unfreed = self.live_of(id, memory);
+            let unfreed = self.live_of(memory);
             if !unfreed.is_empty() && !auto_free {
                 return Err(cudaError_t::INVALID_VALUE);
             }
@@ -178,20 +178,15 @@ impl Runtime {
         Ok(if remapped { previous } else { 0 })
     }
 
-    /// The exec's allocations that are live.
-    fn live_of(&self, exec: Id<Exec>, memory: Id<GraphMemory>) -> Vec<u32> {
-        let (Some(exec), Some(memory)) = (self.execs.get(exec), self.memories.get(memory)) else {
+    /// The graph's allocations that are live, those of an earlier exec included.
+    fn live_of(&self, memory: Id<GraphMemory>) -> Vec<u32> {
+        let Some(memory) = self.memories.get(memory).filter(|memory| memory.live > 0) else {
             return Vec::new();
         };
-        exec.unfreed
-            .iter()
-            .copied()
-            .filter(|&index| {
-                memory
-                    .allocations
-                    .get(index as usize)
-                    .is_some_and(|allocation| allocation.live)
-            })
+        (0_u32..)
+            .zip(&memory.allocations)
+            .filter(|(_, allocation)| allocation.live)
+            .map(|(index, _)| index)
             .collect()
     }
 
@@ -277,6 +272,9 @@ impl Runtime {
             };
             allocation.live = true;
             graph.live += 1;
+            // A free node that the graph got since then is none of this exec's.
+            let index = AllocationRef { memory, index };
+            self.unfreed.insert(allocation.address, index);
             let blocks = allocation.blocks(block_bytes);
             let on = allocation.device;
             if let (Some(on_device), Some(device)) = (

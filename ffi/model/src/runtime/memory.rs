@@ -176,8 +176,21 @@ impl Runtime {
 
     /// The live graph allocation that starts at an address.
     pub(super) fn live_at(&self, address: u64) -> Option<AllocationRef> {
-        let allocation = *self.unfreed.get(&address)?;
-        self.is_live(allocation).then_some(allocation)
+        let latest = *self.unfreed.get(&address)?;
+        if self.is_live(latest) {
+            return Some(latest);
+        }
+        // A graph may have got a free node and another allocation there since an
+        // exec of it left this one.
+        let memory = self.memories.get(latest.memory)?;
+        let index = memory
+            .allocations
+            .iter()
+            .position(|allocation| allocation.live && allocation.address == address)?;
+        Some(AllocationRef {
+            memory: latest.memory,
+            index: u32::try_from(index).ok()?,
+        })
     }
 
     /// Whether an allocation was launched and not freed since.
