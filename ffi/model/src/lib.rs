@@ -6,6 +6,8 @@
 //!
 //! - [`runtime`] is the state of one modelled runtime and what each call does;
 //!   [`address`], [`pool`] and [`graph_memory`] are where graph memory's rules are.
+//! - [`program`] runs kernels of whole numbers from their PTX, [`contents`] is what
+//!   memory holds, [`async_pool`] the pool beside the graphs'.
 //! - [`profile`] is the machine, [`clock`] its time, [`faults`] the calls that
 //!   are to fail, [`instance`] which model a call talks to.
 //! - [`abi`] is the C side, and the only unsafe code.

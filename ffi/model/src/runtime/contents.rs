@@ -4,10 +4,12 @@
 //! order of the program's calls. For work that streams and events order that is the
 //! same; races between streams are not shown.
 
+use std::collections::HashMap;
+
 use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
-use crate::contents::{Backing, NEVER_WRITTEN, Place};
+use crate::contents::{Backing, NEVER_WRITTEN, PIECE, Place};
 use crate::effects::{Effect, KernelRun};
 use crate::profile::nanos;
 use crate::program::{Memory, Thread};
@@ -25,8 +27,9 @@ impl Runtime {
     pub fn copy_in(&mut self, address: u64, bytes: &[u8], stream: u64, current: i32) -> Outcome {
         self.begin_copy(address, bytes.len() as u64, stream, current)?;
         self.forget_what_went();
+        let mut memory = View::of(self);
         for (at, &byte) in (address..).zip(bytes) {
-            self.write_byte(at, byte);
+            memory.write(at, byte);
         }
         Ok(())
     }
@@ -44,8 +47,9 @@ impl Runtime {
         current: i32,
     ) -> Outcome<Vec<u8>> {
         self.begin_copy(address, bytes, stream, current)?;
+        let mut memory = View::of(self);
         Ok((address..address.saturating_add(bytes))
-            .map(|at| self.read_byte(at))
+            .map(|at| memory.read(at))
             .collect())
     }
 
@@ -92,7 +96,7 @@ impl Runtime {
 
     fn run_kernel(&mut self, run: &KernelRun) {
         let mut budget = BUDGET;
-        let mut view = View(self);
+        let mut view = View::of(self);
         for block in each(run.grid) {
             for thread in each(run.block) {
                 let thread = Thread {
@@ -108,19 +112,6 @@ impl Runtime {
                     return;
                 }
             }
-        }
-    }
-
-    fn read_byte(&self, address: u64) -> u8 {
-        self.place_of(address)
-            .map_or(NEVER_WRITTEN, |place| self.contents.read(place))
-    }
-
-    /// A byte where nothing is goes nowhere: policy, since a stray write may hit
-    /// anything (R11).
-    fn write_byte(&mut self, address: u64, value: u8) {
-        if let Some(place) = self.place_of(address) {
-            self.contents.write(place, value);
         }
     }
 
@@ -165,21 +156,61 @@ impl Runtime {
     }
 }
 
-/// The memory of a running kernel.
-struct View<'r>(&'r mut Runtime);
+/// Memory while nothing is mapped or freed: what is behind an address is looked up once.
+struct View<'r> {
+    runtime: &'r mut Runtime,
+    /// What is behind the pieces of the address space, by number.
+    pieces: HashMap<u64, Option<Place>>,
+}
+
+impl<'r> View<'r> {
+    fn of(runtime: &'r mut Runtime) -> Self {
+        Self {
+            runtime,
+            pieces: HashMap::new(),
+        }
+    }
+
+    fn place(&mut self, address: u64) -> Option<Place> {
+        // Neither an allocation nor a block begins or ends within a piece.
+        let (piece, within) = (address / PIECE, address % PIECE);
+        let runtime = &*self.runtime;
+        let start = *self
+            .pieces
+            .entry(piece)
+            .or_insert_with(|| runtime.place_of(piece * PIECE));
+        start.map(|start| Place {
+            offset: start.offset + within,
+            ..start
+        })
+    }
+
+    fn read(&mut self, address: u64) -> u8 {
+        let place = self.place(address);
+        place.map_or(NEVER_WRITTEN, |place| self.runtime.contents.read(place))
+    }
+
+    /// A byte where nothing is goes nowhere: policy, since a stray write may hit
+    /// anything (R11).
+    fn write(&mut self, address: u64, value: u8) {
+        if let Some(place) = self.place(address) {
+            self.runtime.contents.write(place, value);
+        }
+    }
+}
 
 impl Memory for View<'_> {
     fn load(&mut self, address: u64, bytes: usize) -> u64 {
         let mut value = [0; 8];
         for (byte, at) in value.iter_mut().take(bytes).zip(address..) {
-            *byte = self.0.read_byte(at);
+            *byte = self.read(at);
         }
         u64::from_le_bytes(value)
     }
 
     fn store(&mut self, address: u64, bytes: usize, value: u64) {
         for (byte, at) in value.to_le_bytes().into_iter().take(bytes).zip(address..) {
-            self.0.write_byte(at, byte);
+            self.write(at, byte);
         }
     }
 }
