@@ -31,10 +31,9 @@ pub(super) struct FreeRanges {
     lines: Lines,
 }
 
-/// Free nodes in lines. A free node goes to the end of a line when it is ordered
-/// after the line's last node: after the first such node that it depends on
-/// directly, else after the newest; otherwise it starts a line. Only ranges that
-/// one line gave up are joined.
+/// Free nodes in lines. A free node goes to the end of the longest line whose last
+/// node it is ordered after, at equal lengths the one with the newest last node;
+/// otherwise it starts a line. Only ranges that one line gave up are joined.
 #[derive(Clone, Debug, Default)]
 struct Lines {
     line_of: Few<usize, usize>,
@@ -42,7 +41,8 @@ struct Lines {
     last: Few<usize, ()>,
     /// By chain of the order, and the position there.
     last_on_chain: Few<(usize, usize), usize>,
-    count: usize,
+    /// By line, the first of which is 1.
+    lengths: Vec<usize>,
 }
 
 impl Lines {
@@ -56,9 +56,15 @@ impl Lines {
         }
         let line = before.and_then(|last| self.line_of.get(&last).copied());
         let line = line.unwrap_or_else(|| {
-            self.count += 1;
-            self.count
+            if self.lengths.is_empty() {
+                self.lengths.reserve_exact(1);
+            }
+            self.lengths.push(0);
+            self.lengths.len()
         });
+        if let Some(length) = self.lengths.get_mut(line.saturating_sub(1)) {
+            *length += 1;
+        }
         self.last.insert(node, ());
         self.last_on_chain
             .insert((place.chain, place.position), node);
@@ -67,23 +73,18 @@ impl Lines {
 
     /// The last node of the line that `node` goes on with.
     fn last_before(&self, order: &Order, node: usize) -> Option<usize> {
-        let listed = order.dependencies_as_listed(node);
-        let direct = listed.iter().find(|before| self.last.get(before).is_some());
-        if direct.is_some() {
-            return direct.copied();
-        }
         let oldest = self.last.first()?;
-        let newest = self.last.last();
-        let mut found: Option<usize> = None;
+        let mut found: Option<(usize, usize)> = None;
+        let mut seen = 0;
         let mut reach = Reach::new(order, oldest);
-        for &dependency in listed {
+        for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
-                let last = self
-                    .last_on_chain
-                    .range((chain, positions.start)..(chain, positions.end))
-                    .next_back();
-                found = found.max(last.map(|(_, &node)| node));
-                if found == newest {
+                let from = (chain, positions.start);
+                for (_, &last) in self.last_on_chain.range(from..(chain, positions.end)) {
+                    seen += 1;
+                    found = found.max(Some((self.length(self.line(last)), last)));
+                }
+                if seen == self.last.len() {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
@@ -93,7 +94,13 @@ impl Lines {
                 break;
             }
         }
-        found
+        found.map(|(_, last)| last)
+    }
+
+    /// How many free nodes a line has.
+    fn length(&self, line: usize) -> usize {
+        let at = line.checked_sub(1);
+        at.and_then(|at| self.lengths.get(at)).copied().unwrap_or(0)
     }
 
     fn line(&self, node: usize) -> usize {
@@ -215,7 +222,10 @@ impl FreeRanges {
                 break;
             }
         }
-        let start = best.into_values().map(|(_, start)| start).max()?;
+        let of_longest = best
+            .into_iter()
+            .map(|(line, (_, start))| (self.lines.length(line), start));
+        let (_, start) = of_longest.max()?;
         self.by_start.get(&start).copied()
     }
 }

@@ -193,7 +193,7 @@ fn m16_a_joined_range_is_lost_to_nodes_ordered_after_the_older_free_only() {
 }
 
 #[test]
-fn m16_of_two_lines_best_fits_the_one_at_the_higher_address_is_taken() {
+fn m16_of_two_lines_as_long_the_best_fit_at_the_higher_address_is_taken() {
     for small_first in [true, false] {
         let mut g = Graph::new();
         let sizes = if small_first { [1, 4] } else { [4, 1] };
@@ -209,6 +209,20 @@ fn m16_of_two_lines_best_fits_the_one_at_the_higher_address_is_taken() {
 }
 
 #[test]
+fn m16_of_a_long_and_a_short_line_the_long_ones_best_fit_is_taken() {
+    let mut g = Graph::new();
+    let (a, low) = g.alloc(&[], 4 * MIB);
+    let (b, _) = g.alloc(&[a], 512);
+    let (c, middle) = g.alloc(&[b], 8 * MIB);
+    let (d, _) = g.alloc(&[c], 512);
+    let (e, high) = g.alloc(&[d], MIB);
+    let first = g.free(&[e], middle);
+    let second = g.free(&[first], low);
+    let alone = g.free(&[e], high);
+    assert_eq!(g.alloc(&[second, alone], MIB / 4).1, low);
+}
+
+#[test]
 fn m16_only_one_line_of_free_nodes_joins_its_ranges() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
@@ -216,9 +230,9 @@ fn m16_only_one_line_of_free_nodes_joins_its_ranges() {
     let (c, high) = g.alloc(&[b], MIB);
     let first = g.free(&[c], low);
     // A second line, as the end of the first one is not before it. The third free
-    // node comes after both ends and goes on with the one that is listed first.
+    // node comes after both ends and goes on with the newer one.
     let second = g.free(&[c], high);
-    let third = g.free(&[second, first], middle);
+    let third = g.free(&[first, second], middle);
     assert_eq!(g.alloc(&[third], 3 * MIB).1, 3 * MIB);
     assert_eq!(g.alloc(&[third], 2 * MIB).1, middle);
     assert_eq!(g.alloc(&[third], MIB).1, low);
