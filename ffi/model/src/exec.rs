@@ -33,9 +33,6 @@ pub struct Exec {
     pub duration: Nanos,
     /// When its last launch is over: it never overlaps itself (R22).
     pub end: Nanos,
-    /// Until when a trim spares its memory because of work that its stream waits
-    /// for.
-    pub spared_until: Nanos,
 }
 
 impl Tagged for Exec {

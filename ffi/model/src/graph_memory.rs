@@ -8,7 +8,6 @@ use crate::address::AddressSpace;
 use crate::exec::Exec;
 use crate::pool::Mapped;
 use crate::slab::{Id, Tagged};
-use crate::stream::Stream;
 
 /// One allocation of a graph.
 #[derive(Debug, Clone)]
@@ -51,8 +50,6 @@ pub struct GraphMemory {
     pub has_graph: bool,
     /// The one exec that may exist (R25).
     pub exec: Option<Id<Exec>>,
-    /// The stream in which it was last launched or one of its allocations freed.
-    pub stream: Option<Id<Stream>>,
     /// How many allocations are live.
     pub live: u32,
 }

@@ -28,10 +28,9 @@
 //! - R40: the driver may hold a launch back to keep live allocations apart. The
 //!   model gives such a launch other memory.
 //! - R42: on the H200 a trim while another graph runs gave nothing back now and then,
-//!   returning in a microsecond where others took a hundred; two recorded programs
-//!   went either way from run to run and were left out. The model's trims always
-//!   work, except in the one situation in which the recordings never did: a stream
-//!   waits for an exec's earlier launch in another stream.
+//!   returning in a few microseconds where others took a hundred. Two recorded
+//!   programs went either way from run to run and were left out; six more of over
+//!   fifty have such a trim. The model's trims always work.
 //! - M13: a refused launch takes all that the device had left. In one recording (two
 //!   segments in one graph) it took one block less.
 //! - Kernels of independent branches and of different streams overlap without

@@ -31,7 +31,7 @@
 //! upload of a new exec while an allocation of the old one was alive.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use cudart_ffi::cudaError_t;
@@ -376,7 +376,7 @@ impl Pool {
                     block.used_in = launch;
                 }
                 if let Some(end) = end {
-                    block.busy_until = block.busy_until.max(end);
+                    block.busy_until = end;
                     block.ran_in = Some(user.stream);
                 }
             }
@@ -391,28 +391,24 @@ impl Pool {
         }
     }
 
-    /// Ends one allocation's hold, in a stream's order when one is given.
-    pub fn release(&mut self, mapped: &Mapped, order: Option<(Id<Stream>, Nanos)>) {
+    /// Ends one allocation's hold, at a stream's time when one is given: until then
+    /// a trim leaves the block, and other streams do. Its own stream is still the one
+    /// that used it last.
+    pub fn release(&mut self, mapped: &Mapped, at: Option<Nanos>) {
         if let Some(block) = self.block_mut(mapped.physical) {
             block.held -= 1;
-            if let Some((stream, time)) = order
-                && time >= block.busy_until
-            {
-                block.stream = stream;
-                block.mapped_in = Some(stream);
-                block.busy_until = time;
-            }
+            block.busy_until = block.busy_until.max(at.unwrap_or(0));
         }
     }
 
     /// Gives back to the device what is in no active use: neither held by an
-    /// unfreed allocation nor by a graph that is queued or running (R42), nor
-    /// spared. Returns how many blocks went.
-    pub fn trim(&mut self, now: Nanos, spared: &BTreeSet<BlockId>) -> u64 {
+    /// unfreed allocation nor by a graph that is queued or running (R42). Returns
+    /// how many blocks went.
+    pub fn trim(&mut self, now: Nanos) -> u64 {
         let before = self.blocks.len();
         let mut unused = 0;
-        self.blocks.retain(|id, block| {
-            let active = block.held != 0 || block.busy_until > now || spared.contains(id);
+        self.blocks.retain(|_, block| {
+            let active = block.held != 0 || block.busy_until > now;
             unused += u64::from(!active && block.mapped > 0);
             active
         });

@@ -85,18 +85,36 @@ fn recorded_program(recording: &Recording) -> Program {
     Program::parse(&recording.name, &text.join("\n")).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A trim while a graph runs gives nothing back, though blocks are idle. Two programs
+/// with such a trim were left out of the recordings because they went either way from
+/// run to run; over fifty other trims in the same situation do give back.
+const EMPTY_TRIM: &str = "a trim beside a running graph that gave nothing back";
+
 /// Recorded programs that the model does not match, each with what is known. One that
 /// matches again fails the test, so that the list cannot grow stale.
-const UNEXPLAINED: [(&str, &str); 2] = [
+const UNEXPLAINED: [(&str, &str); 10] = [
+    ("random-schedule-1-0213", EMPTY_TRIM),
+    ("random-schedule-1-0222", EMPTY_TRIM),
+    ("random-schedule-2-0022", EMPTY_TRIM),
+    ("random-schedule-2-0025", EMPTY_TRIM),
+    ("random-schedule-3-0047", EMPTY_TRIM),
+    ("random-schedule-3-0111", EMPTY_TRIM),
+    (
+        "random-schedule-3-0135",
+        "which blocks of its stream's last launch a graph takes: the new ones among them",
+    ),
+    (
+        "random-schedule-3-0148",
+        "an upload to another stream beside a running graph that moves nothing",
+    ),
+    (
+        "random-shape-2-0072",
+        "which of two lines of free nodes a free node goes on with",
+    ),
     (
         "m13-out-of-memory-inside",
         "one graph of two segments that do not both fit: the refused upload takes one block \
          (32 MiB) less than the device had left, where every other refused launch takes all",
-    ),
-    (
-        "random-schedule-2-0022",
-        "a trim while another graph runs gives nothing back, though a graph with one live \
-         allocation has five idle blocks; such trims were seen to go either way from run to run",
     ),
 ];
 

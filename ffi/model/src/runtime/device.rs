@@ -2,11 +2,8 @@
 
 use cudart_ffi::{cudaDeviceAttr, cudaError_t, cudaGraphMemAttributeType};
 
-use std::collections::BTreeSet;
-
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::pool::{BlockId, Mapped};
 use crate::profile::Profile;
 
 /// What `cudaGetDeviceProperties` fills in.
@@ -146,20 +143,6 @@ impl Runtime {
         Ok(())
     }
 
-    /// The blocks of a device that a trim spares for the sake of their execs.
-    pub(super) fn spared(&self, device: usize) -> BTreeSet<BlockId> {
-        let now = self.now();
-        self.execs
-            .iter()
-            .filter(|(_, exec)| exec.spared_until > now)
-            .filter_map(|(_, exec)| self.memories.get(exec.memory?))
-            .flat_map(|memory| &memory.devices)
-            .filter(|on_device| on_device.device == device)
-            .flat_map(|on_device| &on_device.mapping)
-            .filter_map(Mapped::physical)
-            .collect()
-    }
-
     /// `cudaDeviceGraphMemTrim` (R42, R43).
     ///
     /// # Errors
@@ -167,9 +150,8 @@ impl Runtime {
     /// 101 for a device that is not there.
     pub fn trim(&mut self, device: i32) -> Outcome {
         let now = self.now();
-        let spared = self.spared(self.device(device)?.0);
         let found = self.device_mut(device)?;
-        let unmapped = found.pool.trim(now, &spared);
+        let unmapped = found.pool.trim(now);
         found.ground.merge();
         self.charge_each(self.profile.costs_us.unmap_block, unmapped);
         Ok(())

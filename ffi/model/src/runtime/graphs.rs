@@ -463,7 +463,10 @@ impl Runtime {
                 .add_free(&graph.order, number, address)
                 .map_err(|_| refused)?;
             allocation.freed_here = true;
-            self.unfreed.remove(&address);
+            // An exec that is older than this node may have left it alive.
+            if !allocation.live {
+                self.unfreed.remove(&address);
+            }
         } else {
             allocation.freed_elsewhere = true;
         }

@@ -56,7 +56,6 @@ impl Runtime {
                 work => work.saturating_add(nanos(self.profile.costs_us.graph_on_device)),
             },
             end: 0,
-            spared_until: 0,
         };
         let memory = graph.memory;
         let exec = self
@@ -109,7 +108,6 @@ impl Runtime {
         if let Some(memory) = memory {
             remapped = self.bind(id, memory, stream)?;
         }
-        self.spare_others(id, stream, previous);
         // With an allocation alive all stays where it is, and the stream need not
         // wait.
         if memory.is_none_or(|memory| self.live_of(memory).is_empty()) {
@@ -151,12 +149,11 @@ impl Runtime {
             if !unfreed.is_empty() {
                 let time = self.enqueue(stream, 0, previous);
                 for index in unfreed {
-                    self.end_allocation(AllocationRef { memory, index }, Some((stream, time)));
+                    self.end_allocation(AllocationRef { memory, index }, Some(time));
                 }
             }
             remapped = self.bind(id, memory, stream)?;
         }
-        self.spare_others(id, stream, previous);
         let end = self.enqueue(stream, duration, previous);
         if let Some(exec) = self.execs.get_mut(id) {
             exec.end = end;
@@ -165,15 +162,12 @@ impl Runtime {
             if let Some(stream) = self.streams.get_mut(stream) {
                 stream.note_graph(id, end);
             }
-            if let Some(memory) = self.memories.get_mut(memory) {
-                memory.stream = Some(stream);
-            }
             self.occupy(id, memory, stream, Some(end));
             self.leave_unfreed(id, memory);
         }
         self.apply(&effects);
         for freed in frees {
-            self.end_allocation(freed, Some((stream, end)));
+            self.end_allocation(freed, Some(end));
         }
         Ok(if remapped { previous } else { 0 })
     }
@@ -219,25 +213,6 @@ impl Runtime {
         }
         self.charge_each(self.profile.costs_us.map_block, mapped);
         Ok(remapped)
-    }
-
-    /// A stream that has to wait for the exec's earlier launch in another one: until
-    /// that is over a trim spares all execs of the stream (so the recordings; why
-    /// is not known).
-    fn spare_others(&mut self, exec: Id<Exec>, stream: Id<Stream>, previous: Nanos) {
-        let own = self.execs.get(exec).and_then(|exec| exec.memory);
-        let elsewhere = own
-            .and_then(|memory| self.memories.get(memory))
-            .is_some_and(|memory| memory.stream.is_some_and(|last| last != stream));
-        if !elsewhere || previous <= self.now() {
-            return;
-        }
-        for (id, other) in self.execs.iter_mut() {
-            let memory = other.memory.and_then(|memory| self.memories.get(memory));
-            if id != exec && memory.is_some_and(|memory| memory.stream == Some(stream)) {
-                other.spared_until = other.spared_until.max(previous);
-            }
-        }
     }
 
     /// Notes that a launch or an upload uses its blocks until it ends.

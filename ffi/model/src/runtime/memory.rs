@@ -7,7 +7,6 @@ use crate::clock::Nanos;
 use crate::effects::Effect;
 use crate::exec::AllocationRef;
 use crate::slab::Id;
-use crate::stream::Stream;
 
 impl Runtime {
     /// `cudaMalloc` on the current device; 0 for no bytes.
@@ -22,7 +21,6 @@ impl Runtime {
         self.settle_frees();
         let now = self.now();
         let (index, _) = self.device(current)?;
-        let spared = self.spared(index);
         let device = self
             .devices
             .get_mut(index)
@@ -33,7 +31,7 @@ impl Runtime {
         }
         // What the pool can spare goes back to the device first, however little
         // that helps.
-        device.pool.trim(now, &spared);
+        device.pool.trim(now);
         let room = device.free_bytes(&self.profile);
         device
             .heap
@@ -86,7 +84,7 @@ impl Runtime {
         }
         if let Some(allocation) = self.live_at(address) {
             let time = self.enqueue(stream, 0, 0);
-            self.end_allocation(allocation, Some((stream, time)));
+            self.end_allocation(allocation, Some(time));
             return Ok(());
         }
         let Some(index) = self
@@ -202,11 +200,7 @@ impl Runtime {
     }
 
     /// Ends a live allocation: its blocks are no longer held for it.
-    pub(super) fn end_allocation(
-        &mut self,
-        which: AllocationRef,
-        order: Option<(Id<Stream>, Nanos)>,
-    ) {
+    pub(super) fn end_allocation(&mut self, which: AllocationRef, at: Option<Nanos>) {
         let Some(memory) = self.memories.get_mut(which.memory) else {
             return;
         };
@@ -218,9 +212,6 @@ impl Runtime {
         }
         allocation.live = false;
         memory.live -= 1;
-        if let Some((stream, _)) = order {
-            memory.stream = Some(stream);
-        }
         let block_bytes = self.profile.block_bytes();
         let blocks = allocation.blocks(block_bytes);
         let device = allocation.device;
@@ -228,7 +219,7 @@ impl Runtime {
             && let Some(device) = self.devices.get_mut(device)
         {
             for mapped in on_device.mapped_in(blocks) {
-                device.pool.release(mapped, order);
+                device.pool.release(mapped, at);
             }
         }
         self.drop_if_over(which.memory);
