@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use super::units::one_line;
+
 /// A node's name. Those that the runtime gives in dumps are kept as their numbers, so
 /// that a million of them take no memory of their own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +67,8 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dumped { graph, node } => write!(f, "graph_{graph}_node_{node}"),
+            // Names come from files: nothing in them is to reach a terminal.
+            Self::Text(text) if text.contains(char::is_control) => f.write_str(&one_line(text)),
             Self::Text(text) => f.write_str(text),
         }
     }
@@ -112,5 +116,6 @@ mod tests {
         assert_eq!(Name::from(long).number(), Some(4_294_967_296));
         assert_eq!(Name::from("seven").number(), None);
         assert!(std::mem::size_of::<Name>() <= 16);
+        assert_eq!(Name::from("a\u{1b}[31m\nb").to_string(), "a [31m b");
     }
 }

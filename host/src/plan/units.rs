@@ -18,3 +18,10 @@ pub fn count(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
 }
+
+/// Text from a file as one line that a terminal shows and nothing more: control
+/// characters become spaces.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}

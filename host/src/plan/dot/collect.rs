@@ -10,6 +10,7 @@ use super::lexer::Position;
 use super::parser::Attributes;
 use crate::plan::description::{Graph, MOST_NODES, Work};
 use crate::plan::name::Name;
+use crate::plan::units::one_line;
 
 /// What to do about a dump that lacks what a plan needs.
 const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
@@ -109,7 +110,7 @@ impl Collector {
     pub(super) fn begin_cluster(&mut self, name: &[u8]) {
         let parent = self.open.last().copied();
         self.open.push(self.file.clusters.len() as u32);
-        let name = String::from_utf8_lossy(name).into_owned();
+        let name = one_line(&String::from_utf8_lossy(name));
         self.file.clusters.push(Cluster {
             name,
             parent,
@@ -128,7 +129,7 @@ impl Collector {
             .last()
             .and_then(|&open| self.file.clusters.get_mut(open as usize));
         if let Some(cluster) = open {
-            cluster.name = String::from_utf8_lossy(label).trim().to_owned();
+            cluster.name = one_line(String::from_utf8_lossy(label).trim());
         }
     }
 
@@ -252,15 +253,15 @@ impl Collector {
     }
 
     fn title(&mut self, facts: &Facts<'_>) -> Option<u32> {
-        let title = facts.title.as_deref().unwrap_or(facts.type_name);
+        let title = one_line(facts.title.as_deref().unwrap_or(facts.type_name));
         if title.is_empty() {
             return None;
         }
-        if let Some(&number) = self.title_numbers.get(title) {
+        if let Some(&number) = self.title_numbers.get(&*title) {
             return Some(number);
         }
         let number = self.file.titles.len() as u32;
-        self.file.titles.push(title.into());
+        self.file.titles.push(title.as_str().into());
         self.title_numbers.insert(title.into(), number);
         Some(number)
     }

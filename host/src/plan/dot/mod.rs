@@ -22,6 +22,7 @@ use std::io::Read;
 pub use lexer::Position;
 
 use super::description::Graph;
+use super::units::one_line;
 use collect::Collector;
 
 /// Why a file cannot be read as a dump, and where.
@@ -37,14 +38,14 @@ impl DotError {
     fn at(at: Position, what: impl Into<String>) -> Self {
         Self {
             at: Some(at),
-            what: what.into(),
+            what: one_line(&what.into()),
         }
     }
 
     fn whole(what: impl Into<String>) -> Self {
         Self {
             at: None,
-            what: what.into(),
+            what: one_line(&what.into()),
         }
     }
 }

@@ -293,6 +293,20 @@ fn other_peoples_files_are_read_or_refused_in_one_line() {
 }
 
 #[test]
+fn what_a_file_has_of_control_characters_reaches_no_terminal() {
+    let label = "MEM_ALLOC\n| {{bytesize | dptr} | {1 | 0x1}}";
+    let text = format!(
+        "digraph {{ subgraph cluster_1 {{ label=\"g\u{1b}[2J\"; \"a\u{7}\nb\"[label=\"{{{label}}}\"]; \
+         c[label=\"{{\u{1b}X | y}}\"] }} }}"
+    );
+    let graph = graph(&text);
+    let shown = format!("{} {:?} {:?}", graph.name, graph.nodes, graph.titles);
+    assert!(!shown.contains(char::is_control), "{shown:?}");
+    let refusal = refusal("digraph { \"a\nb\"[label=\"{MEM_FREE | {{dptr} | {0\u{1b}}}}\"] }");
+    assert!(!refusal.contains(char::is_control), "{refusal:?}");
+}
+
+#[test]
 fn deep_nesting_is_no_matter() {
     let depth = 100_000;
     let nested = format!("digraph {}{}", "{".repeat(depth), "}".repeat(depth));

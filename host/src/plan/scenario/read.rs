@@ -14,6 +14,7 @@ use super::{FORMAT, Instance, MOST_OBJECTS, Scenario, Step};
 use crate::plan::description::{
     Dependencies, Freed, Graph, Kind, MOST_NODES, Node, NodeIndex, Use, Work,
 };
+use crate::plan::units::one_line;
 
 /// Why a text is no scenario, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(60);
 pub fn read(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
     let file: ScenarioFile = toml::from_str(text).map_err(|error| ScenarioError {
         at: error.span().map(|span| place(text, span.start)),
-        what: error.message().lines().collect::<Vec<_>>().join(" "),
+        what: one_line(error.message()),
     })?;
     Reader { text, origin }.scenario(&file)
 }
@@ -74,8 +75,8 @@ impl Reader<'_> {
             return Err(self.error(&file.scenario.span(), what));
         }
         let mut scenario = Scenario {
-            name: file.name.clone(),
-            about: file.about.clone(),
+            name: one_line(&file.name),
+            about: one_line(&file.about),
             ..Scenario::default()
         };
         let mut families = Families::new();
@@ -435,7 +436,7 @@ impl Reader<'_> {
     fn error(&self, span: &Range<usize>, what: impl Into<String>) -> ScenarioError {
         ScenarioError {
             at: Some(place(self.text, span.start)),
-            what: what.into(),
+            what: one_line(&what.into()),
         }
     }
 }
@@ -476,7 +477,7 @@ struct Titles {
 
 impl Titles {
     fn of(&mut self, title: &str) -> Option<u32> {
-        (!title.is_empty()).then(|| self.number(title))
+        (!title.is_empty()).then(|| self.number(&one_line(title)))
     }
 
     fn number(&mut self, title: &str) -> u32 {
