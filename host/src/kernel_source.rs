@@ -6,7 +6,9 @@ use std::path::Path;
 
 use cudart_ffi::ptx::PtxHeader;
 
+use crate::cuda::{Kernel, KernelError, RouteChoice, Runtime};
 use crate::exit::Stop;
+use crate::machine_code;
 
 /// The kernel's name: spins for at least as many SM clocks as its one argument says.
 pub const KERNEL_NAME: &str = "clock_block";
@@ -71,5 +73,66 @@ impl KernelSource {
             header,
             origin,
         })
+    }
+
+    /// Loads the kernel on a device that is current and has this compute capability:
+    /// from ready machine code where there is some that fits, else the driver
+    /// compiles the PTX.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kernel::load`].
+    pub fn load<'rt>(
+        &self,
+        runtime: &'rt Runtime,
+        capability: (i32, i32),
+        route: RouteChoice,
+    ) -> Result<Kernel<'rt>, KernelError> {
+        if let Some(code) = self.machine_code(runtime, capability) {
+            match Kernel::load_cubin(runtime, code.cubin, KERNEL_NAME, route) {
+                Ok(kernel) => return Ok(kernel),
+                Err(error) => log::info!(
+                    "the machine code for sm_{} was refused, so the driver compiles the PTX: {error}",
+                    code.sm
+                ),
+            }
+        }
+        Kernel::load(runtime, &self.ptx, KERNEL_NAME, route)
+    }
+
+    /// Code made of this very PTX. The model reads PTX alone.
+    fn machine_code(
+        &self,
+        runtime: &Runtime,
+        capability: (i32, i32),
+    ) -> Option<&'static machine_code::MachineCode> {
+        if runtime.model_description().is_some() || !same_code(&self.ptx, EMBEDDED) {
+            return None;
+        }
+        machine_code::clock_block(capability, runtime.driver_version())
+    }
+}
+
+/// Whether two PTX texts differ in comment lines alone, where provenance stands.
+fn same_code(a: &str, b: &str) -> bool {
+    let code = |text| str::lines(text).filter(|line| !line.starts_with("//"));
+    code(a).eq(code(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_comments_may_differ_from_what_the_machine_code_was_made_of() {
+        assert!(same_code(
+            EMBEDDED,
+            &format!("//@ command: another\n{EMBEDDED}")
+        ));
+        assert!(!same_code(
+            EMBEDDED,
+            &EMBEDDED.replace("%clock64", "%clock")
+        ));
+        assert!(!same_code(EMBEDDED, ""));
     }
 }

@@ -19,6 +19,7 @@ pub mod explain;
 pub mod generated;
 pub mod host_memory;
 pub mod kernel_source;
+pub mod machine_code;
 pub mod plan;
 pub mod report;
 pub mod results;

@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
             Ok(lab) => lab,
             Err(error) => return self.stopped(error.into()),
         };
-        let route = kernel.route().to_string();
+        let route = kernel.loaded_by();
         self.note(|section| {
             section.kernel_route = Some(route);
             section.unit_bytes = Some(lab.unit_bytes());
@@ -211,7 +211,9 @@ impl<'a> Run<'a> {
         }
         device.make_current()?;
         let route = self.args.on.kernel_route.into();
-        Kernel::load(self.runtime, &self.source.ptx, KERNEL_NAME, route).map_err(kernel_stop)
+        self.source
+            .load(self.runtime, capability, route)
+            .map_err(kernel_stop)
     }
 
     fn conclude(&mut self) {

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use cudart_ffi::{Cudart, Search};
-use graph_memory_footprint::cuda::{Device, Kernel, RouteChoice, Runtime};
-use graph_memory_footprint::kernel_source::{KERNEL_NAME, KernelSource};
+use graph_memory_footprint::cuda::{Device, RouteChoice, Runtime};
+use graph_memory_footprint::kernel_source::KernelSource;
 
 use operations::Bench;
 use protocol::{Answer, Request};
@@ -88,7 +88,8 @@ fn serve(place: &Place) -> anyhow::Result<()> {
     let device = Device::new(&runtime, place.device);
     device.make_current()?;
     let source = KernelSource::get(None)?;
-    let kernel = Kernel::load(&runtime, &source.ptx, KERNEL_NAME, RouteChoice::Auto)?;
+    let capability = device.info()?.compute_capability;
+    let kernel = source.load(&runtime, capability, RouteChoice::Auto)?;
     let bench = Bench::new(&runtime, device, &kernel);
 
     let mut out = io::stdout().lock();

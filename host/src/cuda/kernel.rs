@@ -57,6 +57,25 @@ impl fmt::Display for KernelRoute {
     }
 }
 
+/// What of a kernel is loaded.
+#[derive(Debug, Clone, Copy)]
+enum Image<'i> {
+    /// Text, which the driver compiles or finds compiled in its cache.
+    Ptx(&'i CStr),
+    /// Machine code, an ELF file of NVIDIA's.
+    Cubin(&'i [u8]),
+}
+
+impl Image<'_> {
+    /// Either form tells its own length.
+    fn as_ptr(self) -> *const c_void {
+        match self {
+            Self::Ptx(text) => text.as_ptr().cast(),
+            Self::Cubin(file) => file.as_ptr().cast(),
+        }
+    }
+}
+
 /// A kernel could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
@@ -98,6 +117,7 @@ pub struct KernelLaunch<'a> {
 pub struct Kernel<'rt> {
     runtime: &'rt Runtime,
     loaded: Loaded,
+    is_machine_code: bool,
     parameters: usize,
     // The compiler may run as late as the first node, and writes its log here.
     log: Box<[u8]>,
@@ -131,6 +151,32 @@ impl<'rt> Kernel<'rt> {
         choice: RouteChoice,
     ) -> Result<Self, KernelError> {
         let ptx = CString::new(ptx).map_err(|_| KernelError::Nul("PTX"))?;
+        Self::load_image(runtime, Image::Ptx(&ptx), name, choice)
+    }
+
+    /// Loads the kernel of this name, which takes one 64-bit integer, from machine
+    /// code for this device: a cubin as ptxas writes it, whole. The device's context
+    /// must be current. Nothing is compiled.
+    ///
+    /// # Errors
+    ///
+    /// 200 or 209 for code of another architecture or from a ptxas newer than the
+    /// driver, 500 for a name that is not there.
+    pub fn load_cubin(
+        runtime: &'rt Runtime,
+        cubin: &[u8],
+        name: &str,
+        choice: RouteChoice,
+    ) -> Result<Self, KernelError> {
+        Self::load_image(runtime, Image::Cubin(cubin), name, choice)
+    }
+
+    fn load_image(
+        runtime: &'rt Runtime,
+        image: Image<'_>,
+        name: &str,
+        choice: RouteChoice,
+    ) -> Result<Self, KernelError> {
         let name = CString::new(name).map_err(|_| KernelError::Nul("kernel's name"))?;
         let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
         let has_own = runtime.api.exports("cudaLibraryLoadData")
@@ -138,7 +184,7 @@ impl<'rt> Kernel<'rt> {
             && runtime.api.exports("cudaLibraryUnload");
         let loaded = match choice {
             RouteChoice::Runtime | RouteChoice::Auto if has_own => {
-                load_with_runtime(runtime, &ptx, &name, &mut log)
+                load_with_runtime(runtime, image, &name, &mut log)
             }
             RouteChoice::Runtime => {
                 return Err(KernelError::NoRoute(
@@ -147,13 +193,14 @@ impl<'rt> Kernel<'rt> {
             }
             RouteChoice::Auto | RouteChoice::Driver => {
                 let driver = load_driver().map_err(KernelError::NoRoute)?;
-                load_with_driver(runtime, driver, &ptx, &name, &mut log)
+                load_with_driver(runtime, driver, image, &name, &mut log)
             }
         };
         match loaded {
             Ok(loaded) => Ok(Self {
                 runtime,
                 loaded,
+                is_machine_code: matches!(image, Image::Cubin(_)),
                 parameters: 1,
                 log,
             }),
@@ -173,6 +220,18 @@ impl<'rt> Kernel<'rt> {
         }
     }
 
+    /// The way that was taken, and with what, for people: `cudaLibraryLoadData`, or
+    /// `cudaLibraryLoadData, as machine code`.
+    #[must_use]
+    pub fn loaded_by(&self) -> String {
+        let form = if self.is_machine_code {
+            ", as machine code"
+        } else {
+            ""
+        };
+        format!("{}{form}", self.route())
+    }
+
     /// Loads another kernel the way that this one was loaded.
     ///
     /// # Errors
@@ -181,15 +240,18 @@ impl<'rt> Kernel<'rt> {
     pub fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
         let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
         let loaded = match &self.loaded {
-            Loaded::Runtime { .. } => load_with_runtime(self.runtime, ptx, name, &mut log),
+            Loaded::Runtime { .. } => {
+                load_with_runtime(self.runtime, Image::Ptx(ptx), name, &mut log)
+            }
             Loaded::Driver { driver, .. } => {
-                load_with_driver(self.runtime, *driver, ptx, name, &mut log)
+                load_with_driver(self.runtime, *driver, Image::Ptx(ptx), name, &mut log)
             }
         };
         let loaded = loaded.inspect_err(|_| log_compiler(&log))?;
         Ok(Self {
             runtime: self.runtime,
             loaded,
+            is_machine_code: false,
             parameters,
             log,
         })
@@ -342,15 +404,20 @@ impl Drop for Kernel<'_> {
     }
 }
 
-fn load_with_runtime(runtime: &Runtime, ptx: &CStr, name: &CStr, log: &mut [u8]) -> Result<Loaded> {
+fn load_with_runtime(
+    runtime: &Runtime,
+    image: Image<'_>,
+    name: &CStr,
+    log: &mut [u8],
+) -> Result<Loaded> {
     let (mut options, mut values) = jit_options(log);
     let mut library = cudaLibrary_t::NULL;
-    // SAFETY: the code is NUL-terminated PTX; options and values are as many as
-    // said, and the log's buffer lives longer than the library.
+    // SAFETY: the code is NUL-terminated PTX or a whole ELF file; options and values
+    // are as many as said, and the log's buffer lives longer than the library.
     let code = unsafe {
         runtime.api.cudaLibraryLoadData(
             &raw mut library,
-            ptx.as_ptr().cast(),
+            image.as_ptr(),
             options.as_mut_ptr(),
             values.as_mut_ptr(),
             options.len() as c_uint,
@@ -380,18 +447,18 @@ fn load_with_runtime(runtime: &Runtime, ptx: &CStr, name: &CStr, log: &mut [u8])
 fn load_with_driver(
     runtime: &Runtime,
     driver: DriverFunctions,
-    ptx: &CStr,
+    image: Image<'_>,
     name: &CStr,
     log: &mut [u8],
 ) -> Result<Loaded> {
     let (mut options, mut values) = jit_options(log);
     let mut module = CUmodule(ptr::null_mut());
-    // SAFETY: the image is NUL-terminated PTX; options and values are as many as
-    // said; the caller made the primary context current.
+    // SAFETY: the image is NUL-terminated PTX or a whole ELF file; options and values
+    // are as many as said; the caller made the primary context current.
     let code = unsafe {
         driver.cuModuleLoadDataEx(
             &raw mut module,
-            ptx.as_ptr().cast(),
+            image.as_ptr(),
             options.len() as c_uint,
             options.as_mut_ptr(),
             values.as_mut_ptr(),

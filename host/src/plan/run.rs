@@ -22,9 +22,9 @@ use super::result::{Machine, Plan, Programme, SCHEMA_VERSION, VerifiedOn};
 use super::scenario::{self, Scenario};
 use super::text;
 use crate::backend;
-use crate::cuda::{Device, Kernel, KernelError, Runtime};
+use crate::cuda::{Device, KernelError, Runtime};
 use crate::exit::{self, Stop};
-use crate::kernel_source::{KERNEL_NAME, KernelSource};
+use crate::kernel_source::KernelSource;
 use crate::results::Verdict;
 
 /// The most nodes of a programme's graphs that are built on the model; larger ones
@@ -321,7 +321,9 @@ impl<'a> Planner<'a> {
         }
         device.make_current()?;
         let route = self.args.on.kernel_route.into();
-        let kernel = Kernel::load(runtime, &source.ptx, KERNEL_NAME, route).map_err(kernel_stop)?;
+        let kernel = source
+            .load(runtime, info.compute_capability, route)
+            .map_err(kernel_stop)?;
         let stage = Stage {
             runtime,
             device,

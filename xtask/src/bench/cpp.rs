@@ -2,7 +2,6 @@
 //! with NVIDIA's headers from wheels and the model runtime as the library.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,12 +34,11 @@ impl Counterpart {
         let library = runtime_of(&nvcc.program)?;
         let folder = library.parent().unwrap_or(Path::new("/"));
         let program = into.join("counterpart");
-        let mut rpath = OsString::from("-Wl,-rpath,");
-        rpath.push(folder);
         let mut compile = Command::new(&nvcc.program);
+        compile.args(["-O2", "-std=c++17", "-cudart", "shared"]);
+        // nvcc takes a comma in an argument for the linker as the end of one.
+        compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder);
         compile
-            .args(["-O2", "-std=c++17", "-cudart", "shared", "-Xcompiler"])
-            .arg(rpath)
             .arg("-o")
             .args([&program, &kit.counterpart])
             .arg("-ldl");

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -38,9 +39,10 @@ struct Contestant {
 
 const FLOOR: &str = "floor: load the runtime, make the context";
 const EXPERIMENTS: &str = "the four experiments";
+const COMPILED: &str = "the four experiments, PTX compiled by the driver";
 
 pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
-    let mut contestants = contestants(bed, figure);
+    let mut contestants = contestants(bed, figure)?;
     let warm = bed.scratch.path().join("cache");
     for contestant in &mut contestants {
         // Fills the cache, and the system's own of the files.
@@ -73,7 +75,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
     profile(bed, &warm, figure)
 }
 
-fn contestants(bed: &Bed, figure: &mut Figure) -> Vec<Contestant> {
+fn contestants(bed: &Bed, figure: &mut Figure) -> anyhow::Result<Vec<Contestant>> {
     let new = |what, side, program: &Path, arguments: Vec<OsString>| Contestant {
         what,
         side,
@@ -96,6 +98,11 @@ fn contestants(bed: &Bed, figure: &mut Figure) -> Vec<Contestant> {
         ),
         new(FLOOR, Side::Ours, &bed.kit.ours, floor),
     ];
+    if !bed.on_model {
+        let ptx = altered_kernel(bed)?;
+        let arguments = [experiments(bed), vec!["--ptx".into(), ptx.into()]].concat();
+        contestants.push(new(COMPILED, Side::Ours, &bed.kit.experiments, arguments));
+    }
     match &bed.counterpart {
         Ok(counterpart) => {
             let library_path = bed
@@ -122,7 +129,18 @@ fn contestants(bed: &Bed, figure: &mut Figure) -> Vec<Contestant> {
             .skipped
             .push("NVIDIA's sample: none was named with --sample".to_owned()),
     }
-    contestants
+    Ok(contestants)
+}
+
+/// The kernel in a text that the program has no machine code for: with empty lines more.
+fn altered_kernel(bed: &Bed) -> anyhow::Result<PathBuf> {
+    let kernel = &bed.kit.kernel;
+    let text =
+        fs::read_to_string(kernel).with_context(|| format!("cannot read {}", kernel.display()))?;
+    let altered = bed.scratch.path().join("altered.ptx");
+    fs::write(&altered, text + "\n\n")
+        .with_context(|| format!("cannot write {}", altered.display()))?;
+    Ok(altered)
 }
 
 /// The arguments with which ours does what the sample does.
@@ -141,7 +159,9 @@ fn cold(bed: &Bed, limit: Limit, contestants: &mut [Contestant]) -> anyhow::Resu
         if round > 0 && limit.is_over() {
             break;
         }
-        let runs = contestants.iter_mut().filter(|c| c.what == EXPERIMENTS);
+        let runs = contestants
+            .iter_mut()
+            .filter(|contestant| contestant.runs_experiments());
         for contestant in runs {
             let empty = tempfile::tempdir_in(bed.scratch.path())?;
             let took_us = contestant.run(empty.path())?;
@@ -205,6 +225,11 @@ fn quartiles_ms(spread: &Spread) -> String {
 }
 
 impl Contestant {
+    /// Whether it does more than the floor, and may fail at it.
+    fn runs_experiments(&self) -> bool {
+        [EXPERIMENTS, COMPILED].contains(&self.what)
+    }
+
     /// Runs it once, its output thrown away. Microseconds from start to exit.
     fn run(&mut self, cache: &Path) -> anyhow::Result<f64> {
         let mut command = self.command(cache);
@@ -217,7 +242,7 @@ impl Contestant {
         if !status.success() {
             self.failures += 1;
             anyhow::ensure!(
-                self.what == EXPERIMENTS,
+                self.runs_experiments(),
                 Trouble::new(
                     format!("{} ended with {status}", self.program.display()),
                     "run it by hand to see why",
