@@ -11,9 +11,12 @@
 //!
 //! 1. Sizes are rounded up to 512 bytes.
 //! 2. A free node turns its allocation's range into a *free range* that it
-//!    owns. Free nodes are sorted into lines: each goes on with the longest line
-//!    whose last free node it is ordered after (at equal lengths the one with the
-//!    newest last node), or starts one.
+//!    owns. Free nodes are sorted into lines: each goes on with a line whose last
+//!    free node it is ordered after, or starts one. Where there are several such
+//!    lines, it is the one that the free node heard of first. A node hears of lines
+//!    from its dependencies, as they are listed: of all that the first one had heard
+//!    of, in that order, then of what the second one had heard of besides, and so
+//!    on; a line that starts at a free node comes last there.
 //!    Where an adjacent free range has an owner of the same line, the two become
 //!    one, owned by the newer free node. Joining happens here and nowhere else.
 //!    So a node ordered after the older owner only, which could have used that
@@ -31,10 +34,12 @@
 //!    A free range next to it is never joined with it.
 //!
 //! Evidence: every address of 80 of 80 random graphs and 3 of 3 captured ones
-//! that were dumped, of 449 of 450 random graphs of the conformance recordings and
-//! of all their other programs. Where lines meet few nodes in all of them could
-//! choose, and the one graph that differs (`random-shape-2-0072`) shows that the
-//! choice between lines is not quite this.
+//! that were dumped, of 450 of 450 random graphs of the conformance recordings and
+//! of all their other programs, 2,333 graphs with allocations in all. The rule was
+//! changed after set 3 of these was recorded: before, 146 of its 150 graphs matched
+//! unseen. Rule 4 rests on nine allocations of seven graphs that could choose;
+//! "lines that go on past what the node is ordered after come first" in the place of
+//! "the longest" fits all of them as well.
 //!
 //! # Physical blocks
 //!
@@ -63,6 +68,7 @@ mod blocks;
 mod few;
 mod free_ranges;
 mod ground;
+mod lines;
 mod order;
 
 use std::fmt;
@@ -320,6 +326,13 @@ impl AddressSpace {
     /// [`used_bytes`](Self::used_bytes).
     pub fn reserved_bytes(&self) -> u64 {
         self.set_aside.iter().map(|s| s.end - s.start).sum()
+    }
+
+    /// Gives back what its lists have room for and do not need.
+    pub fn shrink_to_fit(&mut self) {
+        self.set_aside.shrink_to_fit();
+        self.slack.shrink_to_fit();
+        self.allocations.shrink_to_fit();
     }
 
     /// The segments that are set aside, in the order in which they were.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 
 use super::few::Few;
+use super::lines::Lines;
 use super::order::{Order, Place, Reach};
 
 /// A freed range.
@@ -29,83 +30,6 @@ pub(super) struct FreeRanges {
     /// By chain of the [`Order`], then by line.
     by_chain: Few<(usize, usize), OnChain>,
     lines: Lines,
-}
-
-/// Free nodes in lines. A free node goes to the end of the longest line whose last
-/// node it is ordered after, at equal lengths the one with the newest last node;
-/// otherwise it starts a line. Only ranges that one line gave up are joined.
-#[derive(Clone, Debug, Default)]
-struct Lines {
-    line_of: Few<usize, usize>,
-    /// The last nodes of the lines.
-    last: Few<usize, ()>,
-    /// By chain of the order, and the position there.
-    last_on_chain: Few<(usize, usize), usize>,
-    /// By line, the first of which is 1.
-    lengths: Vec<usize>,
-}
-
-impl Lines {
-    fn add(&mut self, order: &Order, node: usize, place: Place) {
-        let before = self.last_before(order, node);
-        if let Some(last) = before {
-            self.last.remove(&last);
-            if let Some(at) = order.place(last) {
-                self.last_on_chain.remove(&(at.chain, at.position));
-            }
-        }
-        let line = before.and_then(|last| self.line_of.get(&last).copied());
-        let line = line.unwrap_or_else(|| {
-            if self.lengths.is_empty() {
-                self.lengths.reserve_exact(1);
-            }
-            self.lengths.push(0);
-            self.lengths.len()
-        });
-        if let Some(length) = self.lengths.get_mut(line.saturating_sub(1)) {
-            *length += 1;
-        }
-        self.last.insert(node, ());
-        self.last_on_chain
-            .insert((place.chain, place.position), node);
-        self.line_of.insert(node, line);
-    }
-
-    /// The last node of the line that `node` goes on with.
-    fn last_before(&self, order: &Order, node: usize) -> Option<usize> {
-        let oldest = self.last.first()?;
-        let mut found: Option<(usize, usize)> = None;
-        let mut seen = 0;
-        let mut reach = Reach::new(order, oldest);
-        for &dependency in order.dependencies_as_listed(node) {
-            let walk = reach.extend(dependency, |chain, positions| {
-                let from = (chain, positions.start);
-                for (_, &last) in self.last_on_chain.range(from..(chain, positions.end)) {
-                    seen += 1;
-                    found = found.max(Some((self.length(self.line(last)), last)));
-                }
-                if seen == self.last.len() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            });
-            if walk.is_break() {
-                break;
-            }
-        }
-        found.map(|(_, last)| last)
-    }
-
-    /// How many free nodes a line has.
-    fn length(&self, line: usize) -> usize {
-        let at = line.checked_sub(1);
-        at.and_then(|at| self.lengths.get(at)).copied().unwrap_or(0)
-    }
-
-    fn line(&self, node: usize) -> usize {
-        self.line_of.get(&node).copied().unwrap_or(0)
-    }
 }
 
 /// The ranges of one line whose owners lie on one chain of the [`Order`].

@@ -230,12 +230,50 @@ fn m16_only_one_line_of_free_nodes_joins_its_ranges() {
     let (c, high) = g.alloc(&[b], MIB);
     let first = g.free(&[c], low);
     // A second line, as the end of the first one is not before it. The third free
-    // node comes after both ends and goes on with the newer one.
+    // node comes after both ends and goes on with the one that is listed first.
     let second = g.free(&[c], high);
-    let third = g.free(&[first, second], middle);
+    let third = g.free(&[second, first], middle);
     assert_eq!(g.alloc(&[third], 3 * MIB).1, 3 * MIB);
     assert_eq!(g.alloc(&[third], 2 * MIB).1, middle);
     assert_eq!(g.alloc(&[third], MIB).1, low);
+}
+
+#[test]
+fn m16_a_free_node_goes_on_with_the_line_that_it_heard_of_first() {
+    // The free nodes of the recorded random-shape-3-0009: the last depends on one
+    // line's end directly, but that had heard of the other line before.
+    let mut g = Graph::new();
+    let (a, low) = g.alloc(&[], MIB);
+    let first = g.free(&[a], low);
+    let (b, next) = g.alloc(&[first], 2 * MIB);
+    let (c, _) = g.alloc(&[first], MIB / 4);
+    let one_line = g.free(&[c, b], next);
+    let (d, above) = g.alloc(&[a], MIB);
+    let other_line = g.free(&[first, d], above);
+    let (e, cut) = g.alloc(&[one_line], 512);
+    let last = g.free(&[other_line, e], cut);
+    // Joined with what was left of the first line's range, which is the last node's
+    // now: a node ordered after the first line's former end only gets new space.
+    let (f, apart) = g.alloc(&[one_line], MIB);
+    assert_eq!(apart, above + MIB);
+    assert_eq!(g.alloc(&[last, f], 2 * MIB + MIB / 2).1, cut);
+}
+
+#[test]
+fn m16_a_line_listed_first_is_heard_of_before_longer_and_newer_ones() {
+    // As in the recorded random-shape-2-0072.
+    let mut g = Graph::new();
+    let (a, low) = g.alloc(&[], MIB);
+    let (b, middle) = g.alloc(&[a], MIB);
+    let (c, high) = g.alloc(&[b], 2 * MIB);
+    let long = g.free(&[c], middle);
+    let short = g.free(&[c], low);
+    let longer = g.free(&[long], high);
+    let (d, cut) = g.alloc(&[longer], 512);
+    assert_eq!(cut, middle);
+    g.free(&[short, d], cut);
+    // Not joined with the long line's rest, which its former end still gives.
+    assert_eq!(g.alloc(&[longer], 2 * MIB).1, cut + 512);
 }
 
 #[test]
