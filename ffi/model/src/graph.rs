@@ -103,6 +103,13 @@ impl Graph {
         ends.into_iter().max().unwrap_or(0)
     }
 
+    /// Gives back what its lists have room for and do not need.
+    pub fn shrink_to_fit(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.effects.shrink_to_fit();
+        self.order.shrink_to_fit();
+    }
+
     /// The allocations of other graphs that a run frees.
     pub fn frees_elsewhere(&self) -> impl Iterator<Item = AllocationRef> {
         self.nodes.iter().filter_map(|node| match node.work {

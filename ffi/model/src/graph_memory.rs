@@ -64,6 +64,16 @@ impl GraphMemory {
     pub fn is_over(&self) -> bool {
         !self.has_graph && self.exec.is_none() && self.live == 0
     }
+
+    /// Gives back what its lists have room for and do not need.
+    pub fn shrink_to_fit(&mut self) {
+        self.allocations.shrink_to_fit();
+        self.devices.shrink_to_fit();
+        for on_device in &mut self.devices {
+            on_device.mapping.shrink_to_fit();
+            on_device.space.shrink_to_fit();
+        }
+    }
 }
 
 impl Allocation {

@@ -91,6 +91,16 @@ impl Order {
         self.nodes.is_empty()
     }
 
+    /// Gives back what its lists have room for and do not need.
+    pub fn shrink_to_fit(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.chains.shrink_to_fit();
+        for chain in &mut self.chains {
+            chain.nodes.shrink_to_fit();
+            chain.ended.shrink_to_fit();
+        }
+    }
+
     /// Adds a node that depends on `dependencies`, and returns its number.
     /// Naming a dependency twice is the same as naming it once.
     ///

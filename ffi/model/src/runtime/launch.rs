@@ -58,6 +58,10 @@ impl Runtime {
             end: 0,
         };
         let memory = graph.memory;
+        // A graph is seldom added to once it has an exec, and there may be many.
+        if let Some(graph) = self.graphs.get_mut(id) {
+            graph.shrink_to_fit();
+        }
         let exec = self
             .execs
             .insert(exec)
@@ -68,6 +72,7 @@ impl Runtime {
             for on_device in &mut memory.devices {
                 on_device.extend_mapping(block_bytes);
             }
+            memory.shrink_to_fit();
         }
         Ok(exec.to_handle())
     }
