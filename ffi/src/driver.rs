@@ -7,6 +7,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::NonNull;
 
+use crate::trace::traced;
 use crate::types::{
     Field, Layout, Scalar, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaStream_t,
 };
@@ -172,10 +173,9 @@ macro_rules! define_driver {
                 /// must be current on this thread.
                 #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
+                    let function = self.$name;
                     // SAFETY: the function has this prototype; the rest is the caller's promise.
-                    let result = unsafe { (self.$name)($($arg),*) };
-                    log::trace!(target: "cudart", "{} -> {}", stringify!($name), result.0);
-                    result
+                    traced!($name, ($($arg),*), unsafe { function($($arg),*) })
                 }
             )*
         }

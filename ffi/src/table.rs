@@ -6,9 +6,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;
-use std::time::Instant;
 
-use crate::trace::{Traced, in_call, out_call};
+use crate::trace::traced;
 use crate::types::*;
 
 /// Hands the table to the macro `$callback`, one function a line:
@@ -219,30 +218,6 @@ macro_rules! method {
             Some(traced!($name, ($($arg),*), unsafe { function($($arg),*) }))
         }
     };
-}
-
-/// One call, shown on the log target `cudart` when that is at `trace`: the
-/// student's tour of a run. Off, it costs one comparison.
-macro_rules! traced {
-    ($name:ident, ($($arg:ident),*), $call:expr) => {{
-        if log::log_enabled!(target: "cudart", log::Level::Trace) {
-            let before = in_call(&[$((stringify!($arg), &$arg as &dyn Traced)),*]);
-            let start = Instant::now();
-            let result = $call;
-            let elapsed = start.elapsed();
-            let after = out_call(&[$((stringify!($arg), &$arg as &dyn Traced)),*], Traced::succeeded(&result));
-            log::trace!(
-                target: "cudart",
-                "{}({before}) -> {}{after}  [{:.1} us]",
-                stringify!($name),
-                Traced::value(&result).unwrap_or_default(),
-                elapsed.as_secs_f64() * 1e6,
-            );
-            result
-        } else {
-            $call
-        }
-    }};
 }
 
 macro_rules! define_table {

@@ -3,7 +3,34 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
+use crate::driver::{CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult};
 use crate::types::*;
+
+/// One call, shown on the log target `cudart` when that is at `trace`: the
+/// student's tour of a run. Off, it costs one comparison.
+macro_rules! traced {
+    ($name:ident, ($($arg:ident),*), $call:expr) => {{
+        use crate::trace::{Traced, in_call, out_call};
+        if log::log_enabled!(target: "cudart", log::Level::Trace) {
+            let before = in_call(&[$((stringify!($arg), &$arg as &dyn Traced)),*]);
+            let start = std::time::Instant::now();
+            let result = $call;
+            let elapsed = start.elapsed();
+            let after = out_call(&[$((stringify!($arg), &$arg as &dyn Traced)),*], Traced::succeeded(&result));
+            log::trace!(
+                target: "cudart",
+                "{}({before}) -> {}{after}  [{:.1} us]",
+                stringify!($name),
+                Traced::value(&result).unwrap_or_default(),
+                elapsed.as_secs_f64() * 1e6,
+            );
+            result
+        } else {
+            $call
+        }
+    }};
+}
+pub(crate) use traced;
 
 /// An argument or result that can be shown.
 pub(crate) trait Traced {
@@ -42,10 +69,25 @@ plain! {
     cudaMemPoolAttr => "{:?}",
     cudaMemcpyKind => "{:?}",
     cudaStreamCaptureMode => "{:?}",
-    *const c_void => "{:p}",
-    *const cudaGraphNode_t => "{:p}",
-    *mut cudaJitOption => "{:p}",
-    *mut cudaLibraryOption => "{:p}",
+}
+
+/// Pointers to what the call reads. `{:p}` of a reference would be where the argument lies.
+macro_rules! pointers {
+    ($($ty:ty),* $(,)?) => {$(
+        impl Traced for $ty {
+            fn value(&self) -> Option<String> {
+                Some(format!("{:p}", *self))
+            }
+        }
+    )*};
+}
+
+pointers! {
+    *const c_void,
+    *const cudaGraphNode_t,
+    *mut cudaJitOption,
+    *mut cudaLibraryOption,
+    *const CUDA_KERNEL_NODE_PARAMS_v1,
 }
 
 macro_rules! handles {
@@ -78,7 +120,9 @@ handles!(
     cudaEvent_t,
     cudaMemPool_t,
     cudaLibrary_t,
-    cudaKernel_t
+    cudaKernel_t,
+    CUmodule,
+    CUfunction
 );
 
 macro_rules! out_values {
@@ -102,8 +146,22 @@ out_values! {
     c_ulonglong => "{}",
     usize => "{}",
     f32 => "{}",
-    *mut c_void => "{:p}",
     cudaDeviceProp => "{:?}",
+}
+
+impl Traced for *mut *mut c_void {
+    fn value(&self) -> Option<String> {
+        None
+    }
+
+    fn written(&self, argument: &str) -> Option<String> {
+        // The others are arrays that are passed in, and may have no elements.
+        if argument != "dev_ptr" {
+            return None;
+        }
+        // SAFETY: the allocation that just succeeded wrote the address here.
+        unsafe { self.as_ref() }.map(|&address| format!("{address:p}"))
+    }
 }
 
 impl Traced for *mut c_void {
@@ -185,6 +243,17 @@ impl Traced for cudaError_t {
     }
 }
 
+/// With the runtime's names: the codes are the same.
+impl Traced for CUresult {
+    fn value(&self) -> Option<String> {
+        cudaError_t(self.0).value()
+    }
+
+    fn succeeded(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// The arguments of a call, before it: `graph=0x…, flags=0`.
 pub(crate) fn in_call(arguments: &[(&str, &dyn Traced)]) -> String {
     let shown: Vec<_> = arguments
@@ -217,6 +286,25 @@ pub(crate) fn out_call(arguments: &[(&str, &dyn Traced)], succeeded: bool) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pointer_is_shown_as_what_it_is_and_not_as_where_it_lies() {
+        let (code, nodes) = (
+            0x10_0000 as *const c_void,
+            0x20_0000 as *const cudaGraphNode_t,
+        );
+        let arguments: &[(&str, &dyn Traced)] = &[("code", &code), ("dependencies", &nodes)];
+        assert_eq!(in_call(arguments), "code=0x100000, dependencies=0x200000");
+    }
+
+    #[test]
+    fn an_array_without_elements_is_not_looked_into() {
+        let no_elements = core::ptr::NonNull::<*mut c_void>::dangling().as_ptr();
+        let mut address = 0x20_0000 as *mut c_void;
+        let pointer = &raw mut address;
+        let arguments: &[(&str, &dyn Traced)] = &[("args", &no_elements), ("dev_ptr", &pointer)];
+        assert_eq!(out_call(arguments, true), " { dev_ptr=0x200000 }");
+    }
 
     #[test]
     fn out_values_are_shown_after_a_success_only() {

@@ -249,10 +249,10 @@ fn not_loadable(error: &libloading::Error, candidate: &Candidate) -> Outcome {
     )
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn open_already_loaded(name: &Path) -> Option<libloading::Library> {
     use libloading::os::unix;
-    // Not exported by libloading; 4 on Linux (glibc and musl).
+    // Not exported by libloading; 4 with glibc and musl, another number elsewhere.
     const RTLD_NOLOAD: c_int = 4;
     // SAFETY: with RTLD_NOLOAD nothing is loaded, so no initialiser runs.
     let library = unsafe { unix::Library::open(Some(name), unix::RTLD_LAZY | RTLD_NOLOAD) };
@@ -264,6 +264,11 @@ fn open_already_loaded(name: &Path) -> Option<libloading::Library> {
     libloading::os::windows::Library::open_already_loaded(name)
         .ok()
         .map(Into::into)
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+fn open_already_loaded(_name: &Path) -> Option<libloading::Library> {
+    None
 }
 
 /// The system's own text.
