@@ -33,10 +33,15 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
         )
         .into());
     }
-    Ok(target_folder(root)
+    Ok(binary(root))
+}
+
+/// Where cargo puts the binary in release.
+pub fn binary(root: &Path) -> PathBuf {
+    target_folder(root)
         .join("release")
         .join(PACKAGE)
-        .with_extension(env::consts::EXE_EXTENSION))
+        .with_extension(env::consts::EXE_EXTENSION)
 }
 
 /// Where cargo builds.

@@ -2,16 +2,14 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 
+use crate::host::{self, PACKAGE};
 use crate::kernel::{self, Emit, With};
 use crate::toolchain::Env;
-
-/// The package that runs the experiments.
-const PACKAGE: &str = "graph-memory-footprint";
 
 /// Options of `cargo xtask run`.
 #[derive(Debug, Clone, clap::Args)]
@@ -50,7 +48,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         .current_dir(root)
         .args(["run", "--release", "--package", PACKAGE]);
     // A first build takes a while and should be seen to; later ones say nothing.
-    if program(root).exists() {
+    if host::binary(root).exists() {
         command.arg("--quiet");
     }
     command
@@ -60,12 +58,4 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let status = command.status().context("cannot start cargo")?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
-}
-
-fn program(root: &Path) -> PathBuf {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target
-        .join("release")
-        .join(PACKAGE)
-        .with_extension(env::consts::EXE_EXTENSION)
 }

@@ -118,6 +118,7 @@ pub fn compare(env: &Env) -> Group {
     let checks = vec![
         Check::of("nvcc", cuda::nvcc(env).map(|nvcc| nvcc.to_string())),
         Check::of("C++ compiler", clang::cxx(env).map(shown)),
+        Check::of("compute-sanitizer", cuda::sanitizer(env).map(shown)).optional(),
         Check::of("pip for wheels", pip(env)).optional(),
     ];
     let otherwise = "`bench` measures the model alone, `compare` reads logs";

@@ -8,9 +8,10 @@ use std::path::Path;
 use cudart_ffi::advice::advice;
 use cudart_ffi::loader::{Attempt, Cudart, Outcome, Search, Version};
 use cudart_ffi::ptx::PtxHeader;
+use cudart_ffi::table::{FUNCTIONS, Presence};
 use cudart_ffi::types::{cudaDeviceAttr, cudaDeviceProp, cudaError_t};
 
-use super::{Check, Group, Id};
+use super::{Check, Group, Id, Status};
 use crate::trouble::Trouble;
 
 /// What was found, before it is judged.
@@ -32,8 +33,19 @@ pub struct Library {
     pub shown: String,
     /// The newest CUDA that the driver supports, as 12090; 0 without one.
     pub driver_version: c_int,
-    /// The devices, or the code that asking for them ended in.
-    pub devices: Result<Vec<Device>, cudaError_t>,
+    /// The optional functions of the table that it lacks.
+    pub lacks: Vec<&'static str>,
+    /// The devices, each or all as far as the library answers.
+    pub devices: Result<Vec<Result<Device, Failed>>, Failed>,
+}
+
+/// A call that ended in an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Failed {
+    /// Its C name.
+    pub call: &'static str,
+    /// The code.
+    pub code: cudaError_t,
 }
 
 /// One GPU.
@@ -45,6 +57,8 @@ pub struct Device {
     pub capability: (c_int, c_int),
     /// Whether it has memory pools, which graph memory nodes need (R54).
     pub memory_pools: bool,
+    /// The clock of its multiprocessors, in kHz.
+    pub clock_rate_khz: c_int,
 }
 
 impl Found {
@@ -86,10 +100,12 @@ pub fn group(found: &Found) -> Group {
     }));
     match &found.library {
         Some(library) => {
+            checks.push(functions(library));
             checks.push(driver(library));
             checks.extend(devices(library, &found.kernels));
         }
         None => {
+            checks.push(Check::skipped("functions", "libcudart"));
             checks.push(Check::skipped("driver", "libcudart"));
             checks.push(Check::skipped("device", "libcudart"));
         }
@@ -111,6 +127,22 @@ fn runtime(found: &Found) -> Check {
     )
 }
 
+/// A library that lacks a required function was refused by the loader.
+fn functions(library: &Library) -> Check {
+    let count = |presence| FUNCTIONS.iter().filter(|f| f.presence == presence).count();
+    let mut detail = format!(
+        "all {} required, {} of {} optional",
+        count(Presence::Required),
+        count(Presence::Optional).saturating_sub(library.lacks.len()),
+        count(Presence::Optional),
+    );
+    if !library.lacks.is_empty() {
+        detail.push_str("; does without ");
+        detail.push_str(&library.lacks.join(", "));
+    }
+    Check::of("functions", Ok(detail))
+}
+
 fn driver(library: &Library) -> Check {
     let result = match library.driver_version {
         0 => Err(Trouble::new(
@@ -126,25 +158,35 @@ fn devices(library: &Library, kernels: &[(String, Option<PtxHeader>)]) -> Vec<Ch
     if library.driver_version == 0 {
         return vec![Check::skipped("device", "the driver")];
     }
-    let devices = match &library.devices {
-        Ok(devices) if devices.is_empty() => Err(cudaError_t::NO_DEVICE),
-        Ok(devices) => Ok(devices),
-        Err(code) => Err(*code),
+    let none = Failed {
+        call: "cudaGetDeviceCount",
+        code: cudaError_t::NO_DEVICE,
     };
-    match devices {
-        Ok(devices) => devices
-            .iter()
-            .enumerate()
-            .flat_map(|(index, device)| device_checks(index, device, library, kernels))
-            .collect(),
-        Err(code) => {
-            let trouble = Trouble::new(
-                format!("cudaGetDeviceCount answers {}", code.0),
-                advice(code, "cudaGetDeviceCount"),
-            );
-            vec![Check::of("device", Err(trouble))]
+    match &library.devices {
+        Ok(devices) if devices.is_empty() => vec![failed("device", none)],
+        Ok(devices) => {
+            let each = devices.iter().enumerate();
+            let each: Vec<_> = each
+                .map(|(index, device)| match device {
+                    Ok(device) => device_checks(index, device, library, kernels),
+                    Err(failure) => vec![failed(&format!("device {index}"), *failure)],
+                })
+                .collect();
+            let serves = |checks: &Vec<Check>| checks.iter().all(|c| c.status != Status::Missing);
+            // One device is enough: `--device` takes it.
+            let one_serves = each.iter().any(serves);
+            each.into_iter()
+                .flatten()
+                .map(|check| if one_serves { check.optional() } else { check })
+                .collect()
         }
+        Err(failure) => vec![failed("device", *failure)],
     }
+}
+
+fn failed(name: &str, Failed { call, code }: Failed) -> Check {
+    let trouble = Trouble::new(format!("{call} answers {}", code.0), advice(code, call));
+    Check::of(name, Err(trouble))
 }
 
 fn device_checks(
@@ -156,7 +198,8 @@ fn device_checks(
     let (major, minor) = device.capability;
     let named = format!("{} ({major}.{minor})", device.name);
     let result = if device.memory_pools {
-        Ok(named)
+        let mhz = device.clock_rate_khz / 1000;
+        Ok(format!("{named}, {mhz} MHz, memory pools"))
     } else {
         Err(Trouble::new(
             format!("{named} has no memory pools, which graph memory nodes need"),
@@ -195,8 +238,13 @@ fn device_checks(
 fn shown(attempt: &Attempt) -> Option<(String, String)> {
     match attempt.outcome {
         Outcome::Chosen | Outcome::Absent => None,
-        // Bare names that the system's search does not know say nothing.
-        Outcome::NotLoadable(_) if attempt.candidate.target.components().count() == 1 => None,
+        // Where the system does not tell an unknown name from a broken library, the
+        // refusal of a bare name says nothing.
+        Outcome::NotLoadable(_)
+            if cfg!(windows) && attempt.candidate.target.components().count() == 1 =>
+        {
+            None
+        }
         _ => Some((attempt.candidate.to_string(), attempt.outcome.to_string())),
     }
 }
@@ -210,54 +258,61 @@ fn ask(cudart: &Cudart) -> Library {
     Library {
         shown: format!("{version}, {} ({})", file.unwrap_or_default(), cudart.place),
         driver_version: cudart.driver_version,
+        lacks: FUNCTIONS
+            .iter()
+            .filter(|f| f.presence == Presence::Optional && !cudart.exports(f.name))
+            .map(|f| f.name)
+            .collect(),
         devices: list(cudart),
     }
 }
 
-fn list(cudart: &Cudart) -> Result<Vec<Device>, cudaError_t> {
+fn list(cudart: &Cudart) -> Result<Vec<Result<Device, Failed>>, Failed> {
     let mut count = 0;
     // SAFETY: the pointer is valid for the write of an int.
     let code = unsafe { cudart.cudaGetDeviceCount(&raw mut count) };
-    if !code.is_success() {
-        return Err(code);
+    checked("cudaGetDeviceCount", code)?;
+    Ok((0..count).map(|index| device(cudart, index)).collect())
+}
+
+fn device(cudart: &Cudart, index: c_int) -> Result<Device, Failed> {
+    let attribute = |attribute| attribute_of(cudart, attribute, index);
+    Ok(Device {
+        name: name_of(cudart, index)?,
+        capability: (
+            attribute(cudaDeviceAttr::COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(cudaDeviceAttr::COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        memory_pools: attribute(cudaDeviceAttr::MEMORY_POOLS_SUPPORTED)? != 0,
+        clock_rate_khz: attribute(cudaDeviceAttr::CLOCK_RATE)?,
+    })
+}
+
+fn checked(call: &'static str, code: cudaError_t) -> Result<(), Failed> {
+    if code.is_success() {
+        Ok(())
+    } else {
+        Err(Failed { call, code })
     }
-    (0..count)
-        .map(|index| {
-            let attribute = |attribute| attribute_of(cudart, attribute, index);
-            Ok(Device {
-                name: name_of(cudart, index)?,
-                capability: (
-                    attribute(cudaDeviceAttr::COMPUTE_CAPABILITY_MAJOR)?,
-                    attribute(cudaDeviceAttr::COMPUTE_CAPABILITY_MINOR)?,
-                ),
-                memory_pools: attribute(cudaDeviceAttr::MEMORY_POOLS_SUPPORTED)? != 0,
-            })
-        })
-        .collect()
 }
 
 fn attribute_of(
     cudart: &Cudart,
     attribute: cudaDeviceAttr,
     device: c_int,
-) -> Result<c_int, cudaError_t> {
+) -> Result<c_int, Failed> {
     let mut value = 0;
     // SAFETY: the pointer is valid for the write of an int.
     let code = unsafe { cudart.cudaDeviceGetAttribute(&raw mut value, attribute, device) };
-    if code.is_success() {
-        Ok(value)
-    } else {
-        Err(code)
-    }
+    checked("cudaDeviceGetAttribute", code)?;
+    Ok(value)
 }
 
-fn name_of(cudart: &Cudart, device: c_int) -> Result<String, cudaError_t> {
+fn name_of(cudart: &Cudart, device: c_int) -> Result<String, Failed> {
     let mut properties = Box::new(cudaDeviceProp::zeroed());
     // SAFETY: the buffer is larger than the struct of any version.
     let code = unsafe { cudart.cudaGetDeviceProperties(&raw mut *properties, device) };
-    if !code.is_success() {
-        return Err(code);
-    }
+    checked("cudaGetDeviceProperties", code)?;
     // SAFETY: the buffer starts zeroed and the name is shorter than its 256
     // bytes, so a NUL ends it.
     let name = unsafe { CStr::from_ptr(properties.name.as_ptr()) };

@@ -25,11 +25,13 @@ fn gpu_found() -> gpu::Found {
         library: Some(gpu::Library {
             shown: "12.9, /usr/local/cuda/lib64/libcudart.so.12 (system library search)".to_owned(),
             driver_version: 12090,
-            devices: Ok(vec![gpu::Device {
+            lacks: Vec::new(),
+            devices: Ok(vec![Ok(gpu::Device {
                 name: "NVIDIA H200".to_owned(),
                 capability: (9, 0),
                 memory_pools: true,
-            }]),
+                clock_rate_khz: 1_980_000,
+            })]),
         }),
         kernels: vec![
             ("clock_block.ptx".to_owned(), head("5.0", "sm_60")),
@@ -267,6 +269,13 @@ fn each_trouble_is_named_with_its_remedy() {
     snapshot("troubles.txt", &all);
 }
 
+fn count_failed(code: cudaError_t) -> gpu::Failed {
+    gpu::Failed {
+        call: "cudaGetDeviceCount",
+        code,
+    }
+}
+
 #[test]
 fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
     let library = |change: fn(&mut gpu::Library)| {
@@ -296,13 +305,15 @@ fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
         ),
         (
             "a driver and no device",
-            library(|library| library.devices = Err(cudaError_t::NO_DEVICE)),
+            library(|library| library.devices = Err(count_failed(cudaError_t::NO_DEVICE))),
             "answers 100",
             false,
         ),
         (
             "a driver older than the runtime",
-            library(|library| library.devices = Err(cudaError_t::INSUFFICIENT_DRIVER)),
+            library(|library| {
+                library.devices = Err(count_failed(cudaError_t::INSUFFICIENT_DRIVER))
+            }),
             "answers 35",
             false,
         ),
@@ -315,7 +326,7 @@ fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
         (
             "a GPU without memory pools",
             library(|library| {
-                for device in library.devices.iter_mut().flatten() {
+                for device in library.devices.iter_mut().flatten().flatten() {
                     device.memory_pools = false;
                 }
             }),
@@ -325,12 +336,30 @@ fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
         (
             "a GPU older than the embedded PTX",
             library(|library| {
-                for device in library.devices.iter_mut().flatten() {
+                for device in library.devices.iter_mut().flatten().flatten() {
                     device.capability = (5, 2);
                 }
             }),
             "this device is 5.2",
             false,
+        ),
+        (
+            "one of two devices does not answer",
+            library(|library| {
+                let failure = gpu::Failed {
+                    call: "cudaDeviceGetAttribute",
+                    code: cudaError_t(999),
+                };
+                library.devices.as_mut().unwrap().push(Err(failure));
+            }),
+            "cudaDeviceGetAttribute answers 999",
+            true,
+        ),
+        (
+            "a runtime older than cudaLibraryLoadData",
+            library(|library| library.lacks = vec!["cudaLibraryLoadData"]),
+            "does without cudaLibraryLoadData",
+            true,
         ),
     ];
     let mut all = String::new();

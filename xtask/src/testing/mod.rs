@@ -138,7 +138,8 @@ pub fn complete() -> Machine {
         .program(
             "cuda/bin/nvcc",
             "echo 'Cuda compilation tools, release 12.9, V12.9.86'",
-        );
+        )
+        .program("cuda/bin/compute-sanitizer", "");
     fs::create_dir_all(machine.path("cuda/nvvm/lib64")).unwrap();
     fs::copy(stand_in_nvvm(), machine.path("cuda/nvvm/lib64/libnvvm.so")).unwrap();
     machine.write("cuda/nvvm/lib64/libnvvm.so.4", "");

@@ -149,21 +149,7 @@ pub fn nvvm(cuda: &Cuda) -> Result<Nvvm, Trouble> {
 ///
 /// When it is nowhere or does not start.
 pub fn nvcc(env: &Env) -> Result<Nvcc, Trouble> {
-    let named = ["CUDA_PATH", "CUDA_HOME"]
-        .into_iter()
-        .filter_map(|name| env.path_var(name));
-    let found = env.which("nvcc").or_else(|| {
-        named
-            .chain([env.at("/usr/local/cuda")])
-            .map(|root| root.join("bin/nvcc"))
-            .find(|nvcc| nvcc.is_file())
-    });
-    let Some(nvcc) = found else {
-        return Err(Trouble::new(
-            "no nvcc in PATH, CUDA_PATH, CUDA_HOME or /usr/local/cuda",
-            WHERE_TO_GET,
-        ));
-    };
+    let nvcc = tool(env, "nvcc", WHERE_TO_GET)?;
     let text = env.run(&nvcc, &["--version"]).map_err(|why| {
         Trouble::new(
             format!("{} does not work: {why}", nvcc.display()),
@@ -177,6 +163,35 @@ pub fn nvcc(env: &Env) -> Result<Nvcc, Trouble> {
     Ok(Nvcc {
         release: release.unwrap_or("of an unknown release").to_owned(),
         program: nvcc,
+    })
+}
+
+/// Finds compute-sanitizer, which watches a run's memory; where [`nvcc`] is looked for.
+///
+/// # Errors
+///
+/// When it is nowhere.
+pub fn sanitizer(env: &Env) -> Result<PathBuf, Trouble> {
+    let remedy = "install the CUDA toolkit's compute-sanitizer; nothing here needs it to run";
+    tool(env, "compute-sanitizer", remedy)
+}
+
+/// A program of the toolkit.
+fn tool(env: &Env, name: &str, remedy: &str) -> Result<PathBuf, Trouble> {
+    let named = ["CUDA_PATH", "CUDA_HOME"]
+        .into_iter()
+        .filter_map(|name| env.path_var(name));
+    let in_toolkits = || {
+        named
+            .chain([env.at("/usr/local/cuda")])
+            .map(|root| root.join("bin").join(name))
+            .find(|program| program.is_file())
+    };
+    env.which(name).or_else(in_toolkits).ok_or_else(|| {
+        Trouble::new(
+            format!("no {name} in PATH, CUDA_PATH, CUDA_HOME or /usr/local/cuda"),
+            remedy,
+        )
     })
 }
 
