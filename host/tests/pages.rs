@@ -44,7 +44,40 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
             bare().args(&["--model-profile", "two-devices", "--device", "all"]),
             "two.html",
         ),
+        plan(
+            folder,
+            "plan-dumps.html",
+            &["apps/torch_xf.dot", "apps/cupy_sum.dot", "random/g001.dot"],
+        ),
+        plan(
+            folder,
+            "plan-branches.html",
+            &["../../../../../host/scenarios/forked-branches.toml"],
+        ),
+        plan(
+            folder,
+            "plan-verified.html",
+            &["random/g053.dot", "--verify", "--backend", "model"],
+        ),
     ]
+}
+
+/// The page of a plan of recorded dumps.
+fn plan(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/tests/data/dot");
+    let page = folder.join(name);
+    let mut scenario = bare()
+        .args(&["plan", "--output"])
+        .arg(folder.join("plan.txt"));
+    for argument in arguments {
+        scenario = match argument.contains('.') {
+            true => scenario.arg(dumps.join(argument)),
+            false => scenario.args(&[argument]),
+        };
+    }
+    let ended = scenario.args(&["--report"]).arg(&page).ends();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    page
 }
 
 #[test]

@@ -51,6 +51,10 @@ pub struct PlanArgs {
     #[arg(long, default_value = "-", value_name = "FILE")]
     pub output: PathBuf,
 
+    /// Also write the plan as one HTML page with charts.
+    #[arg(long, value_name = "FILE.html", conflicts_with = "dump_scenario")]
+    pub report: Option<PathBuf>,
+
     /// Where to verify; --model-profile is also the machine to plan for.
     #[command(flatten)]
     pub on: BackendArgs,

@@ -25,6 +25,7 @@ use crate::backend;
 use crate::cuda::{Device, KernelError, Runtime};
 use crate::exit::{self, Stop};
 use crate::kernel_source::KernelSource;
+use crate::report::plan_page;
 use crate::results::Verdict;
 
 /// The most nodes of a programme's graphs that are built on the model; larger ones
@@ -42,6 +43,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
     let input = input::read(&args.files, args.recompute)?;
     // Opened before anything runs, so that a bad path fails early.
     let mut out = open(&args.output)?;
+    let report = args.report.as_deref().map(create).transpose()?;
     if args.dump_scenario {
         let graphs = match input {
             Input::Graphs(graphs) => graphs,
@@ -68,6 +70,9 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
         }
     }
     out.flush()?;
+    if let Some(file) = report {
+        plan_page::write(&plan, &mut BufWriter::new(file))?;
+    }
     Ok(ExitCode::from(code(&plan)))
 }
 
@@ -88,13 +93,17 @@ fn open(path: &Path) -> Result<Box<dyn Write>, Stop> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(anstream::stdout())));
     }
-    let file = File::create(path).map_err(|error| {
+    let file = create(path)?;
+    Ok(Box::new(BufWriter::new(anstream::AutoStream::auto(file))))
+}
+
+fn create(path: &Path) -> Result<File, Stop> {
+    File::create(path).map_err(|error| {
         Stop::usage(
             format!("cannot write {}: {error}", path.display()),
             "give a file that can be written",
         )
-    })?;
-    Ok(Box::new(BufWriter::new(anstream::AutoStream::auto(file))))
+    })
 }
 
 fn code(plan: &Plan) -> u8 {

@@ -23,6 +23,7 @@ h1{font-size:1.6rem;line-height:1.2;margin:1.5rem 0 .5rem}\
 h2{font-size:1.3rem;line-height:1.25;margin:3rem 0 .5rem;padding-top:1rem;\
 border-top:1px solid var(--line)}\
 h3{font-size:1.02rem;margin:1.75rem 0 .4rem}p{margin:.5rem 0}\
+p,li,h2{overflow-wrap:anywhere}\
 a{color:var(--used)}code{font-size:.92em;overflow-wrap:anywhere}\
 .muted,figcaption,dt{color:var(--muted)}figcaption,.small{font-size:.86rem}\
 .badge{display:inline-block;font-size:.82rem;font-weight:700;letter-spacing:.02em;\
@@ -71,6 +72,17 @@ fn page(result: &RunResult) -> Element {
     for section in &result.devices {
         main = main.children(device(result, section));
     }
+    document(
+        &title(result),
+        element("body")
+            .child(header(result))
+            .child(main)
+            .child(footer(result)),
+    )
+}
+
+/// A whole page around a body.
+pub(super) fn document(title: &str, body: Element) -> Element {
     element("html")
         .with("lang", "en")
         .child(
@@ -86,15 +98,10 @@ fn page(result: &RunResult) -> Element {
                         .with("name", "color-scheme")
                         .with("content", "light dark"),
                 )
-                .child(element("title").text(title(result)))
+                .child(element("title").text(title))
                 .child(element("style").text(format!("{}{STYLE}", charts::STYLE))),
         )
-        .child(
-            element("body")
-                .child(header(result))
-                .child(main)
-                .child(footer(result)),
-        )
+        .child(body)
 }
 
 fn title(result: &RunResult) -> String {
@@ -184,18 +191,18 @@ fn facts(result: &RunResult) -> Element {
 }
 
 /// A list of names and values.
-struct Facts {
-    list: Element,
+pub(super) struct Facts {
+    pub(super) list: Element,
 }
 
 impl Facts {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             list: element("dl"),
         }
     }
 
-    fn add(&mut self, name: &str, value: Option<&str>) {
+    pub(super) fn add(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.list.push(element("dt").text(name));
             self.list.push(element("dd").text(value));
@@ -332,7 +339,7 @@ fn overlap(proof: &OverlapProof) -> Element {
 }
 
 /// A chart at both widths, what is measured in it, and its table.
-fn figure(chart: Chart) -> Element {
+pub(super) fn figure(chart: Chart) -> Element {
     element("figure")
         .child(element("h3").text(chart.title))
         .child(element("p").class("small").text(&chart.summary))
@@ -467,7 +474,7 @@ fn footer(result: &RunResult) -> Element {
         )))
 }
 
-fn badge(verdict: Verdict) -> Element {
+pub(super) fn badge(verdict: Verdict) -> Element {
     element("span")
         .class(&format!("badge {}", verdict.as_str()))
         .text(verdict.as_str())

@@ -6,6 +6,7 @@ mod csv;
 mod html;
 mod json;
 mod markup;
+pub mod plan_page;
 mod sharing;
 mod svg;
 mod text;

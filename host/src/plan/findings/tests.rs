@@ -220,3 +220,28 @@ fn r13_r14_free_nodes_too_many_and_too_few() {
         Some(Severity::Error)
     );
 }
+
+#[test]
+fn every_rule_that_a_finding_names_is_one_that_can_be_explained() {
+    let mut findings = find_in(&pairs(2, false));
+    findings.extend(find_in(&graph(
+        "{ name = \"a\", alloc = \"33MiB\" }, { name = \"m\", work = \"memset\", uses = \"a\" }, \
+         { name = \"f\", free = \"a\" }, { name = \"g\", free = \"a\" }, { name = \"b\", alloc = 1 }, \
+         { name = \"u\", alloc = 1 }, { name = \"v\", free = \"u\", after = \"u\" }",
+    )));
+    let kinds: std::collections::BTreeSet<_> = findings
+        .iter()
+        .map(|finding| format!("{:?}", finding.kind))
+        .collect();
+    assert!(kinds.len() >= 6, "{kinds:?}");
+    for finding in &findings {
+        let named = crate::rules::named(finding.rule).count();
+        assert_eq!(
+            named,
+            finding.rule.split_whitespace().count(),
+            "{}",
+            finding.rule
+        );
+        assert!(named > 0, "{finding:?}");
+    }
+}

@@ -13,6 +13,7 @@ mod addresses;
 mod canvas;
 mod cycles;
 mod lanes;
+pub(super) mod plan;
 mod steps;
 
 use super::markup::Element;

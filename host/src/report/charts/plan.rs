@@ -1,0 +1,315 @@
+//! A plan's charts: where allocations lie while a graph runs, and the memory over a
+//! programme's steps.
+
+use super::super::units;
+use super::canvas::{Anchor, Canvas, Key, byte_grid, byte_ticks, legend_height, point};
+use super::{Chart, Table, both};
+use crate::plan::result::{AllocationPlan, MemoryPlan, Outcome, Programme};
+use crate::report::markup::Element;
+
+const MAP_TITLE: &str = "Where allocations lie, and when";
+const STEPS_TITLE: &str = "Memory over the steps";
+
+const PLOT: f64 = 240.0;
+const STEPS_PLOT: f64 = 150.0;
+const LEFT: f64 = 74.0;
+
+/// More allocations than this are no picture: the largest are drawn.
+const MOST_DRAWN: usize = 400;
+
+/// Rows of a table; the page is not to be larger than what it is about.
+const MOST_ROWS: usize = 300;
+
+/// More lines between blocks than this are a surface.
+const MOST_LINES: u64 = 40;
+
+/// An allocation's turns: from its alloc node's to its free node's, of all memory
+/// nodes' in an order in which the graph may run.
+struct Life<'p> {
+    allocation: &'p AllocationPlan,
+    from: usize,
+    /// `None` outlives the launch.
+    to: Option<usize>,
+}
+
+/// The addresses of a graph's allocations over its run.
+pub(in crate::report) fn map(memory: &MemoryPlan, block_bytes: u64) -> Option<Chart> {
+    let lives = lives(memory);
+    if lives.is_empty() {
+        return None;
+    }
+    let outliving = lives.iter().filter(|life| life.to.is_none()).count();
+    let summary = format!(
+        "{} in {} of addresses, {} of them outliving the launch; {} at most alive at once.",
+        units::count(lives.len(), "allocation"),
+        units::bytes(extent(memory)),
+        outliving,
+        units::bytes(memory.peak_alive_bytes),
+    );
+    let mut note = format!(
+        "From left to right the alloc and free nodes in an order in which the graph may run, \
+         upwards the addresses from {:#x}; lines are the borders of blocks.",
+        memory.base_address
+    );
+    if lives.len() > MOST_DRAWN {
+        note += &format!(
+            " The {MOST_DRAWN} largest of {} allocations are drawn.",
+            lives.len()
+        );
+    }
+    let (wide, narrow) = both(|width| draw_map(memory, &lives, block_bytes, width, &summary));
+    Some(Chart {
+        slug: "map",
+        title: MAP_TITLE,
+        summary,
+        note,
+        wide,
+        narrow,
+        table: map_table(&lives),
+    })
+}
+
+fn extent(memory: &MemoryPlan) -> u64 {
+    let ends = memory
+        .allocations
+        .iter()
+        .map(|a| a.offset_bytes.saturating_add(a.bytes));
+    ends.max().unwrap_or(0)
+}
+
+/// Allocations and their turns, the largest first.
+fn lives(memory: &MemoryPlan) -> Vec<Life<'_>> {
+    let turns: std::collections::HashMap<_, _> = memory
+        .timeline
+        .iter()
+        .enumerate()
+        .map(|(turn, event)| (&event.node, turn))
+        .collect();
+    let mut lives: Vec<Life<'_>> = memory
+        .allocations
+        .iter()
+        .filter_map(|allocation| {
+            let to = allocation
+                .freed_by
+                .as_ref()
+                .and_then(|free| turns.get(free).copied());
+            Some(Life {
+                allocation,
+                from: *turns.get(&allocation.node)?,
+                to,
+            })
+        })
+        .collect();
+    lives.sort_by_key(|life| (std::cmp::Reverse(life.allocation.bytes), life.from));
+    lives
+}
+
+fn draw_map(
+    memory: &MemoryPlan,
+    lives: &[Life<'_>],
+    block_bytes: u64,
+    width: f64,
+    summary: &str,
+) -> Element {
+    let entries = [
+        (Key::Area("block"), "freed in the graph"),
+        (Key::Line("reserved"), "outlives the launch"),
+    ];
+    let top = legend_height(width, &entries) + 8.0;
+    let bottom = top + PLOT;
+    let right = width - 12.0;
+    let mut canvas = Canvas::new(width, bottom + 28.0, MAP_TITLE, summary);
+    canvas.legend(width, &entries);
+
+    let block = block_bytes.max(1);
+    let marks = byte_ticks(extent(memory));
+    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
+    let y_of = |offset: u64| bottom - offset as f64 / top_value * PLOT;
+    let borders = extent(memory).div_ceil(block);
+    if borders <= MOST_LINES {
+        for border in 0..=borders {
+            let y = y_of(border * block);
+            if y >= top {
+                canvas.line((LEFT, y), (right, y), "grid");
+            }
+        }
+    }
+    for &mark in &marks {
+        canvas.text(
+            LEFT - 8.0,
+            y_of(mark) + 4.0,
+            Anchor::End,
+            "muted",
+            &units::bytes(mark),
+        );
+    }
+    let turns = memory.timeline.len().max(1) as f64;
+    let x_of = |turn: usize| LEFT + turn as f64 / turns * (right - LEFT);
+    for life in lives.iter().take(MOST_DRAWN) {
+        let end = life.to.unwrap_or(memory.timeline.len());
+        let (x, next) = (x_of(life.from), x_of(end));
+        let high = y_of(
+            life.allocation
+                .offset_bytes
+                .saturating_add(life.allocation.bytes),
+        );
+        let low = y_of(life.allocation.offset_bytes);
+        let class = if life.to.is_some() {
+            "block"
+        } else {
+            "reserved"
+        };
+        let tip = format!(
+            "{}: {}",
+            life.allocation.node,
+            units::bytes(life.allocation.bytes)
+        );
+        canvas.rect(
+            (x, high),
+            ((next - x).max(1.0), (low - high).max(1.0)),
+            class,
+            Some(&tip),
+        );
+    }
+    let last = memory.timeline.len();
+    let axis = format!("{} alloc and free nodes", last);
+    canvas.text(right, bottom + 20.0, Anchor::End, "muted", &axis);
+    canvas.finish()
+}
+
+fn map_table(lives: &[Life<'_>]) -> Table {
+    let rows = lives.iter().take(MOST_ROWS).map(|life| {
+        let allocation = life.allocation;
+        let freed_by = allocation.freed_by.as_ref();
+        vec![
+            allocation.node.to_string(),
+            units::bytes(allocation.bytes),
+            format!("{:#x}", allocation.offset_bytes),
+            freed_by.map_or_else(|| "outlives the launch".to_owned(), ToString::to_string),
+        ]
+    });
+    Table {
+        header: vec!["alloc node", "size", "offset", "freed by"],
+        rows: rows.collect(),
+    }
+}
+
+/// Used and reserved after each step of a programme.
+pub(in crate::report) fn steps(programme: &Programme) -> Option<Chart> {
+    let first = programme.steps.first()?;
+    let summary = format!(
+        "{}; {} at most used.",
+        units::count(programme.steps.len(), "step"),
+        units::bytes(programme.footprint_bytes),
+    );
+    let measured = first.measured.is_some();
+    let (wide, narrow) = both(|width| draw_steps(programme, width, &summary));
+    let mut note = "Planned, after each step.".to_owned();
+    if measured {
+        note += " Measured is beside it in the table.";
+    }
+    Some(Chart {
+        slug: "steps",
+        title: STEPS_TITLE,
+        summary,
+        note,
+        wide,
+        narrow,
+        table: steps_table(programme, measured),
+    })
+}
+
+fn draw_steps(programme: &Programme, width: f64, summary: &str) -> Element {
+    let entries = [
+        (Key::Line("used"), "used"),
+        (Key::Line("reserved"), "reserved"),
+    ];
+    let top = legend_height(width, &entries) + 8.0;
+    let bottom = top + STEPS_PLOT;
+    let right = width - 12.0;
+    let mut canvas = Canvas::new(width, bottom + 28.0, STEPS_TITLE, summary);
+    canvas.legend(width, &entries);
+    let outcomes: Vec<&Outcome> = programme.steps.iter().map(|step| &step.planned).collect();
+    let reserved = |outcome: &Outcome| outcome.reserved_bytes.unwrap_or(outcome.used_bytes);
+    let most = outcomes
+        .iter()
+        .map(|outcome| outcome.used_bytes.max(reserved(outcome)))
+        .max();
+    let marks = byte_ticks(most.unwrap_or(0));
+    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
+    let y_of = |bytes: u64| bottom - bytes as f64 / top_value * STEPS_PLOT;
+    byte_grid(&mut canvas, &marks, (LEFT, right), y_of);
+    let count = outcomes.len() as f64;
+    let x_of = |step: f64| LEFT + step / count * (right - LEFT);
+    let line = |bytes: &dyn Fn(&Outcome) -> u64| {
+        // No more points than the drawing has pixels.
+        let stride = outcomes.len().div_ceil(width as usize).max(1);
+        let mut line = String::new();
+        for (index, outcome) in outcomes.iter().enumerate().step_by(stride) {
+            let verb = if index == 0 { 'M' } else { 'L' };
+            let y = y_of(bytes(outcome));
+            let (from, to) = (x_of(index as f64), x_of((index + stride) as f64).min(right));
+            line += &format!("{verb}{}L{}", point((from, y)), point((to, y)));
+        }
+        line
+    };
+    let used = line(&|outcome| outcome.used_bytes);
+    canvas.path(
+        &format!(
+            "{used}L{}L{}Z",
+            point((right, bottom)),
+            point((LEFT, bottom))
+        ),
+        "used-area",
+    );
+    canvas.path(&line(&reserved), "reserved");
+    canvas.path(&used, "used");
+    for (index, outcome) in outcomes.iter().enumerate() {
+        if let Some(failure) = &outcome.failure {
+            let at = (x_of(index as f64), top);
+            let size = (x_of(index as f64 + 1.0) - at.0, STEPS_PLOT);
+            let label = programme.steps.get(index).map_or("", |step| &step.label);
+            let tip = format!("{label}: {} {}", failure.code, failure.name);
+            canvas.rect(at, size, "hit", Some(&tip));
+        }
+    }
+    let axis = units::count(outcomes.len(), "step");
+    canvas.text(right, bottom + 20.0, Anchor::End, "muted", &axis);
+    canvas.finish()
+}
+
+fn steps_table(programme: &Programme, measured: bool) -> Table {
+    let code = |outcome: &Outcome| match &outcome.failure {
+        Some(failure) => format!("{} {}", failure.code, failure.name),
+        None => "0".to_owned(),
+    };
+    let reserved = |outcome: &Outcome| {
+        outcome
+            .reserved_bytes
+            .map_or_else(|| "?".to_owned(), units::bytes)
+    };
+    let rows = programme.steps.iter().take(MOST_ROWS).map(|step| {
+        let planned = &step.planned;
+        let mut row = vec![
+            step.label.clone(),
+            code(planned),
+            units::bytes(planned.used_bytes),
+            reserved(planned),
+        ];
+        if measured {
+            let outcome = step.measured.as_ref();
+            row.push(outcome.map_or_else(String::new, code));
+            row.push(outcome.map_or_else(String::new, |o| units::bytes(o.used_bytes)));
+            row.push(outcome.map_or_else(String::new, reserved));
+        }
+        row
+    });
+    let mut header = vec!["step", "code", "used", "reserved"];
+    if measured {
+        header.extend(["measured: code", "used", "reserved"]);
+    }
+    Table {
+        header,
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,262 @@
+//! A plan as one page, in the form of the results' page.
+
+use std::io::{self, Write};
+
+use super::charts;
+use super::html::{Facts, badge, document, figure};
+use super::markup::{Element, element};
+use super::units;
+use crate::plan::findings::{Finding, Severity};
+use crate::plan::result::{AddressSource, GraphPlan, MemoryPlan, Plan, PlannedBy, Programme};
+use crate::rules;
+
+/// Findings shown of each graph.
+const MOST_FINDINGS: usize = 100;
+
+/// Writes the page.
+///
+/// # Errors
+///
+/// Those of writing.
+pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let page = document(
+        TITLE,
+        element("body")
+            .child(header(plan))
+            .child(main(plan))
+            .child(footer(plan)),
+    );
+    writeln!(out, "<!doctype html>\n{page}")?;
+    out.flush()
+}
+
+const TITLE: &str = "What graphs will hold";
+
+fn header(plan: &Plan) -> Element {
+    let mut facts = Facts::new();
+    let machine = &plan.machine;
+    facts.add("Planned for", Some(&machine.device));
+    facts.add(
+        "Memory",
+        Some(&format!(
+            "blocks of {}, addresses in steps of {}",
+            units::bytes(machine.block_bytes),
+            units::bytes(machine.address_step_bytes)
+        )),
+    );
+    let mut header = element("header").child(element("h1").text(TITLE));
+    match &plan.verified_on {
+        Some(on) if on.model.is_none() => {
+            facts.add("Verified on", Some(&on.device));
+            facts.add("Runtime", on.runtime_version.as_deref());
+            facts.add("Driver", on.driver_version.as_deref());
+        }
+        _ => header.push(
+            element("p")
+                .class("model")
+                .child(element("strong").text("Planned, not measured. "))
+                .text("Nothing here was run on a GPU."),
+        ),
+    }
+    let graphs = plan.graphs.iter().enumerate();
+    let graphs = graphs.map(|(number, graph)| (graph_id(number), graph.name.clone()));
+    let programmes = plan.programmes.iter().enumerate();
+    let programmes = programmes.map(|(number, one)| (programme_id(number), one.name.clone()));
+    let items = graphs.chain(programmes).map(|(id, name)| {
+        let link = element("a").with("href", format!("#{id}")).text(name);
+        element("li").child(link)
+    });
+    let contents = element("nav")
+        .with("aria-label", "Graphs and programmes")
+        .child(element("ul").children(items));
+    header.child(facts.list).child(contents)
+}
+
+fn graph_id(number: usize) -> String {
+    format!("graph-{number}")
+}
+
+fn programme_id(number: usize) -> String {
+    format!("programme-{number}")
+}
+
+fn main(plan: &Plan) -> Element {
+    let graphs = plan.graphs.iter().enumerate();
+    let graphs = graphs.map(|(number, graph)| self::graph(number, graph, plan.machine.block_bytes));
+    let programmes = plan.programmes.iter().enumerate();
+    let programmes = programmes.map(|(number, one)| programme(number, one));
+    element("main").children(graphs).children(programmes)
+}
+
+fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
+    let id = graph_id(number);
+    let mut part = element("section")
+        .with("aria-labelledby", &id)
+        .child(element("h2").with("id", &id).text(&graph.name))
+        .child(element("p").class("muted").text(format!(
+            "{}: {}, of them {} and {}; {}.",
+            graph.origin,
+            units::count(graph.nodes, "node"),
+            units::count(graph.alloc_nodes, "alloc"),
+            units::count(graph.free_nodes, "free"),
+            match graph.edges {
+                1 => "1 dependency".to_owned(),
+                edges => format!("{edges} dependencies"),
+            },
+        )));
+    for (name, count) in &graph.unknown_types {
+        let what = format!("{count} of a type not known here, taken as work: {name}.");
+        part.push(element("p").class("small").text(what));
+    }
+    for note in &graph.notes {
+        part.push(element("p").class("small").text(note));
+    }
+    if let Some(problem) = &graph.problem {
+        part.push(
+            element("p")
+                .child(element("strong").class("FAIL").text("Cannot run: "))
+                .text(format!("{}. Try: {}.", problem.what, problem.remedy)),
+        );
+    }
+    if let Some(memory) = &graph.memory {
+        part.push(figures(memory));
+        part = part.children(charts::plan::map(memory, block_bytes).map(figure));
+    }
+    if !graph.findings.is_empty() {
+        part.push(element("h3").text("Findings"));
+        part.push(findings(&graph.findings));
+    }
+    part
+}
+
+fn figures(memory: &MemoryPlan) -> Element {
+    let mut facts = Facts::new();
+    let mut add = |name: &str, value: String| facts.add(name, Some(&value));
+    add("Asked", units::bytes(memory.asked_bytes));
+    let peak = memory
+        .peak_at
+        .as_ref()
+        .map_or_else(String::new, |node| format!(", first at {node}"));
+    add(
+        "Peak alive",
+        format!("{}{peak}", units::bytes(memory.peak_alive_bytes)),
+    );
+    add("Footprint", units::bytes(memory.footprint_bytes));
+    add(
+        "Rounding",
+        format!(
+            "{} of it is in no allocation",
+            units::bytes(memory.rounding_bytes)
+        ),
+    );
+    add(
+        "Sharing",
+        format!(
+            "{} saved by allocations at the same addresses",
+            units::bytes(memory.shared_bytes)
+        ),
+    );
+    let reserved = memory.reserved_bytes.map(units::bytes);
+    add(
+        "Reserved",
+        reserved.unwrap_or_else(|| "not known".to_owned()),
+    );
+    add(
+        "After a trim",
+        format!(
+            "{} until what outlives the launch is freed",
+            units::bytes(memory.held_after_trim_bytes)
+        ),
+    );
+    let addresses = match (memory.addresses, memory.rule_explains_dump) {
+        (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
+        (AddressSource::Dump, _) => "the driver's, from the dump; the rule gives others",
+        (AddressSource::Computed, _) => "computed by the driver's rule",
+    };
+    add("Addresses", addresses.to_owned());
+    facts.list
+}
+
+fn findings(findings: &[Finding]) -> Element {
+    let items = findings.iter().take(MOST_FINDINGS).map(|finding| {
+        let (class, word) = match finding.severity {
+            Severity::Error => ("badge FAIL", "ERROR"),
+            Severity::Hazard => ("badge FAIL", "HAZARD"),
+            Severity::Saving => ("badge INCONCLUSIVE", "SAVING"),
+            Severity::Note => ("badge", "NOTE"),
+        };
+        let mut item = element("li")
+            .child(element("span").class(class).text(word))
+            .text(format!(" {}. To do: {}.", finding.what, finding.remedy));
+        if let (Some(after), true) = (finding.footprint_after_bytes, finding.saving_bytes > 0) {
+            item = item.text(format!(
+                " Saves {}: the footprint is then {}.",
+                units::bytes(finding.saving_bytes),
+                units::bytes(after)
+            ));
+        }
+        if finding.edges.len() > 1 {
+            let edges = finding.edges.iter().take(MOST_FINDINGS).map(|edge| {
+                let saving = units::bytes(edge.saving_bytes);
+                element("li").text(format!("{} -> {}, saves {saving}", edge.from, edge.to))
+            });
+            item.push(element("ul").children(edges));
+        }
+        let named: Vec<&str> = rules::named(finding.rule).map(|rule| rule.says).collect();
+        if !named.is_empty() {
+            let why = format!("{}: {}", finding.rule, named.join(" "));
+            item.push(element("p").class("small muted").text(why));
+        }
+        item
+    });
+    element("ul").children(items)
+}
+
+fn programme(number: usize, programme: &Programme) -> Element {
+    let id = programme_id(number);
+    let mut heading = element("h2")
+        .with("id", &id)
+        .text(format!("{} ", programme.name));
+    if let Some(verification) = &programme.verification {
+        heading.push(badge(verification.verdict));
+    }
+    let fails = match programme.failing_steps {
+        0 => "no call fails".to_owned(),
+        1 => "1 call fails".to_owned(),
+        number => format!("{number} calls fail"),
+    };
+    let mut part = element("section")
+        .with("aria-labelledby", &id)
+        .child(heading)
+        .child(element("p").text(format!(
+            "{}: at most {} used, {fails}.",
+            programme.about,
+            units::bytes(programme.footprint_bytes)
+        )));
+    if programme.planned_by == PlannedBy::Rule {
+        let because = programme.by_rule_because.unwrap_or("so asked");
+        part.push(element("p").class("small").text(format!(
+            "By rules R35 and R36 from the footprints, not on the model: {because}."
+        )));
+    }
+    if let Some(verification) = &programme.verification {
+        part.push(element("p").text(format!(
+            "{} of {} addresses as planned.",
+            verification.addresses_as_planned, verification.addresses
+        )));
+        let differences = verification.differences.iter().take(MOST_FINDINGS);
+        let differences: Vec<Element> = differences.map(|d| element("li").text(d)).collect();
+        if !differences.is_empty() {
+            part.push(element("ul").children(differences));
+        }
+    }
+    part.children(charts::plan::steps(programme).map(figure))
+}
+
+fn footer(plan: &Plan) -> Element {
+    element("footer").class("small muted").child(element("p").text(format!(
+        "{}, plan schema {}. Used and reserved are the attributes cudaGraphMemAttrUsedMemCurrent \
+         and cudaGraphMemAttrReservedMemCurrent of the device, in a process that holds nothing else.",
+        plan.tool, plan.schema_version,
+    )))
+}
