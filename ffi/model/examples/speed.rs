@@ -1,7 +1,7 @@
 //! What the model costs a program, as figures: run with `--release`.
 //!
-//! Launches, graphs of the usual kind (allocate, spin, free) in bulk, random
-//! calls. The host process's memory is read from `/proc` where there is one.
+//! Launches, and graphs of a usual kind (allocate, an empty node, free) in bulk. The
+//! host process's memory is read from `/proc` where there is one.
 
 use std::ffi::c_void;
 use std::time::Instant;

@@ -8,6 +8,7 @@ mod program;
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::time::{Duration, Instant};
 
 use cudart_ffi::types::*;
 use cudart_model::{Fault, LiveObjects, Profile};
@@ -346,4 +347,24 @@ fn r4_r5_unfreed_allocations_of_all_graphs_lie_apart() {
             }
         }
     }
+}
+
+/// In a debug build too, which takes a third of that on two cores of a small machine.
+#[test]
+fn a_million_random_calls_take_under_ten_seconds() {
+    const PER_PROGRAM: u64 = 1000;
+    let programs = 1000;
+    let begin = Instant::now();
+    for seed in 0..programs {
+        let p = Program::new();
+        let (mut made, mut dice) = (Made::default(), Dice(seed));
+        let before = p.model.calls();
+        for _ in 0..PER_PROGRAM {
+            call(&p, &mut made, &mut dice);
+        }
+        assert!(p.model.calls() >= before + PER_PROGRAM, "seed {seed}");
+    }
+    let elapsed = begin.elapsed();
+    println!("{} calls in {elapsed:?}", programs * PER_PROGRAM);
+    assert!(elapsed < Duration::from_secs(10), "{elapsed:?}");
 }

@@ -343,3 +343,24 @@ fn r54_without_memory_pools_nothing_is_allocated_in_streams() {
     let p = Program::on(profile);
     assert_eq!(p.malloc_async(MIB, p.stream()), Err(NOT_SUPPORTED));
 }
+
+#[test]
+fn a_copy_longer_than_any_memory_is_invalid_value() {
+    let p = Program::new();
+    let mut address = std::ptr::null_mut();
+    // SAFETY: a variable of this function.
+    assert!(unsafe { p.f().cudaMalloc(&raw mut address, MIB as usize) }.is_success());
+    let mut byte = 0_u8;
+    let here = (&raw mut byte).cast::<c_void>();
+    for (to, from, kind) in [
+        (address, here, cudaMemcpyKind::HOST_TO_DEVICE),
+        (here, address, cudaMemcpyKind::DEVICE_TO_HOST),
+    ] {
+        // SAFETY: refused before a byte is read or written.
+        let code = unsafe {
+            p.f()
+                .cudaMemcpyAsync(to, from, usize::MAX, kind, cudaStream_t::NULL)
+        };
+        assert_eq!(code, cudaError_t::INVALID_VALUE);
+    }
+}

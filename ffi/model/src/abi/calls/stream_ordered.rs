@@ -99,6 +99,10 @@ pub(in crate::abi) unsafe fn cudaMemcpyAsync(
             return Ok(());
         }
         let (to, from) = (not_null(dst)?, not_null(src.cast_mut())?);
+        // No memory is longer, and no slice may be.
+        if count > isize::MAX as usize {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
         match kind {
             cudaMemcpyKind::HOST_TO_DEVICE => {
                 // SAFETY: not null, and the program promises `count` bytes to read.
