@@ -14,21 +14,25 @@
 //! - At a launch or upload a block stays where it is if an unfreed allocation of
 //!   the same exec is in it, or no other holds it and one of these is so: it was
 //!   last used in the same stream; that use is over; exactly one graph has part of
-//!   an allocation there. Another stream's work with other graphs counts as use of
+//!   an allocation there.
+//! - What must move may move to a block that was last used in the same stream, or
+//!   whose use is over. Here another stream's work with other graphs counts as use of
 //!   all blocks that were last launched there, even of those that are done.
 //! - What must move while the graph itself still runs makes the host wait for that
 //!   run (R39). Who may be moved to is decided before the wait.
 //! - New memory goes behind the lowest addresses that need some, then what the
 //!   pool has: of the same stream before others, the last used first, idle before
-//!   busy, and the last put behind addresses first. A launch in another stream than
-//!   the last counts as putting them there again.
+//!   busy, and the last put behind addresses first. A launch puts what the pool has
+//!   there before new memory. One in another stream than the last counts as putting
+//!   all of the graph's blocks there again.
 //! - A refused launch keeps what the device still had, for good (M13).
 //! - `cudaMalloc` that finds too little trims the pool, even for 1 TiB.
 //!
 //! Two counts of a block go wrong in the driver, and here in the same way, since
 //! they show in the attributes and in what moves: how many graphs have part of an
-//! allocation in it, and how many unfreed allocations touch it. So *used* can fall at a launch, and a block can stay held for ever after an
-//! upload of a new exec while an allocation of the old one was alive.
+//! allocation in it, and how many unfreed allocations touch it. So *used* can fall at
+//! a launch, and a block can stay held for ever after an upload of a new exec while an
+//! allocation of the old one was alive.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -217,7 +221,7 @@ impl Pool {
     ) -> Result<Bound, cudaError_t> {
         let stays = |pool: &Self, m: &Mapped| {
             pool.block(m.physical)
-                .is_some_and(|block| block.stays_for(user, &others_end))
+                .is_some_and(|block| block.stays_for(user))
         };
         let settled = |m: &Mapped| stays(self, m) && m.touched == m.counted;
         if mapping.iter().all(settled) {
@@ -247,6 +251,8 @@ impl Pool {
         }
         // New memory goes behind the lowest addresses, then what the pool had.
         let mut given: Vec<BlockId> = (0..new).map(|_| self.take_from_device(user)).collect();
+        let first_new = given.first().copied();
+        let mut new_behind = Vec::with_capacity(given.len());
         given.extend(found);
         let mut given = given.into_iter();
         for mapped in mapping {
@@ -261,9 +267,15 @@ impl Pool {
                 mapped.counted = true;
                 self.used_high = self.used_high.max(self.used);
             }
-            if moves {
+            let is_new = first_new.is_some() && mapped.physical >= first_new;
+            if moves && is_new {
+                new_behind.push(mapped.physical);
+            } else if moves {
                 self.note_given(mapped.physical);
             }
+        }
+        for new in new_behind {
+            self.note_given(new);
         }
         self.reserved_high = self.reserved_high.max(self.reserved());
         Ok(Bound {
@@ -419,11 +431,11 @@ impl Pool {
 
 impl Block {
     /// Whether a graph's block may stay behind its addresses for a launch: an
-    /// unfreed allocation of the same exec is in it, nobody else has part of it, or
-    /// anyone in this stream may have it.
-    fn stays_for(&self, user: User, others_end: impl Fn(Id<Stream>) -> Nanos) -> bool {
+    /// unfreed allocation of the same exec is in it, or none is and nobody else has
+    /// part of it, it was last used in this stream, or that use is over.
+    fn stays_for(&self, user: User) -> bool {
         match self.held {
-            0 => self.mapped == 1 || self.is_free_for(user, others_end),
+            0 => self.mapped == 1 || self.stream == user.stream || self.busy_until <= user.now,
             _ => self.holder == user.exec,
         }
     }

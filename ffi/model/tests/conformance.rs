@@ -92,21 +92,13 @@ const EMPTY_TRIM: &str = "a trim beside a running graph that gave nothing back";
 
 /// Recorded programs that the model does not match, each with what is known. One that
 /// matches again fails the test, so that the list cannot grow stale.
-const UNEXPLAINED: [(&str, &str); 9] = [
+const UNEXPLAINED: [(&str, &str); 7] = [
     ("random-schedule-1-0213", EMPTY_TRIM),
     ("random-schedule-1-0222", EMPTY_TRIM),
     ("random-schedule-2-0022", EMPTY_TRIM),
     ("random-schedule-2-0025", EMPTY_TRIM),
     ("random-schedule-3-0047", EMPTY_TRIM),
     ("random-schedule-3-0111", EMPTY_TRIM),
-    (
-        "random-schedule-3-0135",
-        "which blocks of its stream's last launch a graph takes: the new ones among them",
-    ),
-    (
-        "random-schedule-3-0148",
-        "an upload to another stream beside a running graph that moves nothing",
-    ),
     (
         "m13-out-of-memory-inside",
         "one graph of two segments that do not both fit: the refused upload takes one block \
