@@ -16,7 +16,8 @@ pub fn program() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args(["build", "--quiet", "--package", "graph-memory-footprint"])
+        // The package has another program too.
+        .args(["build", "--quiet", "--bin", "graph-memory-footprint"])
         .args(["--message-format", "json"])
         .output()
         .expect("cargo starts");
