@@ -315,6 +315,7 @@ fn parse_bytes(text: &str) -> Result<ByteSize, String> {
 fn parse_graphs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("at least 1 graph".to_owned()),
+        Ok(graphs) if graphs > MAX_GRAPHS => Err(format!("at most {MAX_GRAPHS} graphs")),
         Ok(graphs) => Ok(graphs),
         Err(_) => Err("a number of graphs, 1 or more".to_owned()),
     }
@@ -347,6 +348,10 @@ fn parse_hold(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The most graphs that can be asked for: far more than any device runs, and few
+/// enough to count their bytes in 64 bits.
+const MAX_GRAPHS: usize = 100_000;
+
 /// The longest hold that can be asked for.
 const MAX_HOLD: Duration = Duration::from_secs(60);
 
@@ -366,6 +371,7 @@ mod tests {
         assert!(parse_bytes("many").unwrap_err().contains("64MiB"));
         assert!(parse_graphs("0").unwrap_err().contains("at least 1"));
         assert!(parse_graphs("-1").unwrap_err().contains("1 or more"));
+        assert!(parse_graphs("100001").unwrap_err().contains("at most"));
         assert!(parse_repeat("0").unwrap_err().contains("once"));
         assert!(parse_device("first").unwrap_err().contains("all"));
         assert!(parse_hold("0s").unwrap_err().contains("longer"));

@@ -1,7 +1,6 @@
 //! What experiments and rules are about, for reading.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::builder::styling::Style;
@@ -10,6 +9,7 @@ use crate::cli::ExplainArgs;
 use crate::exit::{self, Stop};
 use crate::experiments::{EXPERIMENTS, Experiment};
 use crate::rules::{self, Rule};
+use crate::stdout;
 
 const BOLD: Style = Style::new().bold();
 
@@ -116,11 +116,6 @@ fn paragraph(text: &str, indent: &str) -> String {
 }
 
 fn print(text: &str) -> Result<ExitCode, Stop> {
-    let mut out = anstream::stdout();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match written {
-        // Whoever closed the pipe has read enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::from(exit::PASS)),
-    }
+    stdout::print(text.as_bytes())?;
+    Ok(ExitCode::from(exit::PASS))
 }

@@ -1,13 +1,13 @@
 //! What is generated from the command line's own definitions: completions and
 //! manual pages.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory};
 
 use crate::cli::{Cli, CompletionsArgs, ManualArgs};
 use crate::exit::{self, Stop};
+use crate::stdout;
 
 /// Prints a shell's completions.
 ///
@@ -18,7 +18,8 @@ pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, Stop> {
     let mut text = Vec::new();
     let mut command = Cli::command();
     clap_complete::generate(args.shell, &mut command, env!("CARGO_PKG_NAME"), &mut text);
-    print(&text)
+    stdout::print(&text)?;
+    Ok(ExitCode::from(exit::PASS))
 }
 
 /// Prints a manual page in roff, the program's or a subcommand's.
@@ -36,7 +37,8 @@ pub fn manual(args: &ManualArgs) -> Result<ExitCode, Stop> {
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(command).render(&mut text)?;
-    print(&text)
+    stdout::print(&text)?;
+    Ok(ExitCode::from(exit::PASS))
 }
 
 fn named(program: &Command, name: &str) -> Result<Command, Stop> {
@@ -46,11 +48,4 @@ fn named(program: &Command, name: &str) -> Result<Command, Stop> {
             "--help lists the subcommands",
         )
     })
-}
-
-fn print(text: &[u8]) -> Result<ExitCode, Stop> {
-    let mut out = io::stdout().lock();
-    out.write_all(text)?;
-    out.flush()?;
-    Ok(ExitCode::from(exit::PASS))
 }

@@ -26,6 +26,7 @@ pub mod results;
 pub mod results_file;
 pub mod rules;
 mod run;
+mod stdout;
 pub mod trend;
 
 pub use run::run;

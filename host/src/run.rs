@@ -47,13 +47,14 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
 
 fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
     let source = KernelSource::get(args.on.ptx.as_deref())?;
-    let reporter = report::open(&args.output)?;
     let Chosen {
         runtime,
         devices,
         why,
     } = backend::choose(&args.on)?;
     ask_before_filling(args, is_gpu(&runtime))?;
+    // Last of what may refuse to run: it empties the files that are there.
+    let reporter = report::open(&args.output)?;
     let mut run = Run {
         args,
         runtime: &runtime,

@@ -345,14 +345,9 @@ fn ctrl_c_ends_after_the_experiment_and_writes_what_there_is() {
     use std::time::Duration;
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_graph-memory-footprint"))
-        .args([
-            "--backend",
-            "model",
-            "--repeat",
-            "100000",
-            "--format",
-            "json",
-        ])
+        // As many cycles as can be asked for: no memory is set aside for them.
+        .args(["--backend", "model", "--format", "json", "--repeat"])
+        .arg(usize::MAX.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the binary starts");
@@ -377,11 +372,7 @@ fn ctrl_c_ends_after_the_experiment_and_writes_what_there_is() {
         .repeat
         .as_ref()
         .expect("it was repeated");
-    assert!(
-        (1..100_000).contains(&repeat.cycles.len()),
-        "{}",
-        repeat.cycles.len()
-    );
+    assert!(!repeat.cycles.is_empty());
     let last = repeat.cycles.last().and_then(|cycle| cycle.memory);
     assert_eq!(
         last.map(|memory| memory.reserved_bytes),

@@ -4,7 +4,6 @@
 mod sample_log;
 mod series;
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -18,6 +17,7 @@ use crate::exit::{self, Stop};
 use crate::report::units;
 use crate::results::{Action, BackendKind, RunResult};
 use crate::results_file;
+use crate::stdout;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -51,13 +51,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
     let left = side(&args.left)?;
     let right = side(&args.right)?;
     let (text, count) = table(&left, &right, args.quiet);
-    let mut out = anstream::stdout();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    if let Err(error) = written
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        return Err(error.into());
-    }
+    stdout::print(text.as_bytes())?;
     Ok(ExitCode::from(match count.different {
         0 => exit::PASS,
         _ => exit::FAIL,

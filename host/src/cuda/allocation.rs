@@ -7,7 +7,7 @@ use super::runtime::Runtime;
 use super::stream::Stream;
 
 /// A graph allocation that no free node of its graph frees (R14). Its owner frees
-/// it; one that is merely dropped is freed too, but counted as lost and logged.
+/// it; one that is merely dropped is freed too, and logged: the first as a warning.
 ///
 /// A launch can free it first: an AutoFree relaunch of its exec, or a graph with a
 /// free node for it. Then it is no longer [alive](Self::is_alive), and neither
@@ -93,11 +93,14 @@ impl Drop for LiveAllocation<'_> {
             return;
         }
         let runtime = self.runtime;
-        runtime
-            .lost_allocations
-            .set(runtime.lost_allocations.get() + 1);
-        log::warn!(
-            "the graph allocation at {} was dropped, not freed; freeing it",
+        // An error may drop thousands at once.
+        let level = match runtime.has_lost_allocations.replace(true) {
+            false => log::Level::Warn,
+            true => log::Level::Debug,
+        };
+        log::log!(
+            level,
+            "the graph allocation at {} was dropped, not freed; freeing it (-vv tells of each)",
             self.address
         );
         // SAFETY: as in `free`.

@@ -14,8 +14,8 @@ use super::ownership::Ownership;
 #[derive(Debug)]
 pub struct Runtime {
     pub(super) api: Cudart,
-    /// Allocations that were dropped instead of freed, since the start.
-    pub(super) lost_allocations: Cell<u64>,
+    /// An allocation was dropped instead of freed, and a warning said so.
+    pub(super) has_lost_allocations: Cell<bool>,
     pub(super) ownership: Ownership,
     close_error: RefCell<Option<CudaError>>,
     failures: Cell<u64>,
@@ -27,7 +27,7 @@ impl Runtime {
     pub fn new(api: Cudart) -> Self {
         Self {
             api,
-            lost_allocations: Cell::new(0),
+            has_lost_allocations: Cell::new(false),
             close_error: RefCell::new(None),
             failures: Cell::new(0),
             ownership: Ownership::default(),
@@ -154,13 +154,6 @@ impl Runtime {
             log::warn!("{error}");
             self.close_error.borrow_mut().get_or_insert(error);
         }
-    }
-
-    /// How many allocations were dropped without being freed by their owner. They
-    /// were freed then, and a warning was logged; a correct program has none.
-    #[must_use]
-    pub fn lost_allocations(&self) -> u64 {
-        self.lost_allocations.get()
     }
 
     /// On the model: the objects that are alive, by kind, in the model's order.

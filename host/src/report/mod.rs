@@ -161,6 +161,12 @@ pub fn open(args: &OutputArgs) -> Result<Reports, Stop> {
     };
     let mut reporters = vec![main];
     if let Some(path) = &args.report {
+        if is_one_file(path, &args.output) {
+            return Err(Stop::usage(
+                format!("--report and --output both name {}", path.display()),
+                "give each a file of its own",
+            ));
+        }
         let out = Box::new(create(path)?);
         reporters.push(Box::new(html::Html::new(out)));
     }
@@ -168,6 +174,13 @@ pub fn open(args: &OutputArgs) -> Result<Reports, Stop> {
         reporters.push(Box::new(svg::Svg::new(folder)?));
     }
     Ok(Reports { reporters })
+}
+
+/// Whether both paths lead to one file that is there. A device, such as the null
+/// device, takes what two write.
+fn is_one_file(a: &Path, b: &Path) -> bool {
+    let file = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    file(a).is_some_and(|a| file(b) == Some(a))
 }
 
 /// The terminal's width, where the text goes to one.
@@ -194,9 +207,10 @@ fn create(path: &Path) -> Result<File, Stop> {
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        Self::error(
-            format!("cannot write the report: {error}"),
-            "free the disk or the pipe, and run again",
-        )
+        let remedy = match error.kind() {
+            io::ErrorKind::BrokenPipe => "read it to its end, or write it to a file with --output",
+            _ => "make room for it, or name another place with --output",
+        };
+        Self::error(format!("cannot write the report: {error}"), remedy)
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn cycles(
     interrupt: &Interrupt,
 ) -> Cycles {
     let progress = Progress::new();
-    let mut cycles: Vec<Cycle> = Vec::with_capacity(asked);
+    let mut cycles: Vec<Cycle> = Vec::new();
     let mut kept: (usize, Vec<ExperimentResult>) = (0, Vec::new());
     for number in 1..=asked {
         if interrupt.asked() {
