@@ -48,7 +48,8 @@ impl KernelSource {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, is no PTX, or lacks the kernel.
+    /// A file that cannot be read, is no PTX, or lacks the kernel with its one
+    /// parameter.
     pub fn get(file: Option<&Path>) -> Result<Self, Stop> {
         let remedy = "--ptx takes a file that `cargo xtask kernel` wrote";
         let (ptx, origin) = match file {
@@ -68,6 +69,12 @@ impl KernelSource {
                 remedy,
             ));
         }
+        if !takes_one_64_bit_integer(&ptx) {
+            return Err(Stop::usage(
+                format!("{origin}: `{KERNEL_NAME}` does not take one 64-bit integer"),
+                remedy,
+            ));
+        }
         Ok(Self {
             ptx,
             header,
@@ -81,7 +88,8 @@ impl KernelSource {
     ///
     /// # Errors
     ///
-    /// As [`Kernel::load`].
+    /// 218 for text that is no PTX, 222 for a PTX version newer than the driver, 209
+    /// for a target that the device is not; neither way of loading it being there.
     pub fn load<'rt>(
         &self,
         runtime: &'rt Runtime,
@@ -113,6 +121,26 @@ impl KernelSource {
     }
 }
 
+/// Whether the kernel has the one parameter that it is launched with. A launch reads
+/// as many arguments as the kernel has parameters, whether they are there or not.
+fn takes_one_64_bit_integer(ptx: &str) -> bool {
+    let code: Vec<_> = ptx
+        .lines()
+        .map(|line| line.split_once("//").map_or(line, |(code, _)| code))
+        .collect();
+    let code = code.join(" ");
+    code.split(".entry")
+        .skip(1)
+        .filter_map(|entry| entry.trim_start().strip_prefix(KERNEL_NAME))
+        .filter_map(|rest| rest.trim_start().strip_prefix('('))
+        .filter_map(|rest| rest.split_once(')'))
+        .any(|(parameters, _)| {
+            let words: Vec<_> = parameters.split_whitespace().collect();
+            matches!(words[..], [".param", ".u64" | ".s64" | ".b64", name]
+                if !name.contains([',', '[']))
+        })
+}
+
 /// Whether two PTX texts differ in comment lines alone, where provenance stands.
 fn same_code(a: &str, b: &str) -> bool {
     let code = |text| str::lines(text).filter(|line| !line.starts_with("//"));
@@ -134,5 +162,26 @@ mod tests {
             &EMBEDDED.replace("%clock64", "%clock")
         ));
         assert!(!same_code(EMBEDDED, ""));
+    }
+
+    #[test]
+    fn a_kernel_with_other_parameters_is_told_from_ours() {
+        let with = |parameters: &str| {
+            takes_one_64_bit_integer(&format!(
+                ".visible .entry clock_block({parameters})\n{{\n\tret;\n}}\n"
+            ))
+        };
+        assert!(takes_one_64_bit_integer(EMBEDDED));
+        assert!(with("\n\t.param .u64 clocks // how many\n"));
+        for other in [
+            "",
+            ".param .u32 a",
+            ".param .u64 a, .param .u64 b",
+            ".param .u64 a,\n.param .u64 b",
+            ".param .b64 a[2]",
+            ".param .align 8 .b8 a[16]",
+        ] {
+            assert!(!with(other), "{other}");
+        }
     }
 }

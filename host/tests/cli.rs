@@ -10,6 +10,11 @@ fn bad_values_are_refused_with_what_was_wrong_and_what_is_allowed() {
         (["--bytes", "0"], "'0'", "at least 1 byte"),
         (["--bytes", "many"], "'many'", "such as 64MiB"),
         (["--graphs", "0"], "'0'", "at least 1 graph"),
+        (
+            ["--graphs", "18446744073709551615"],
+            "'18446744073709551615'",
+            "at most 100000 graphs",
+        ),
         (["--hold", "0s"], "'0s'", "longer than nothing"),
         (
             ["--device", "7"],
@@ -75,6 +80,62 @@ fn an_output_that_cannot_be_written_fails_before_anything_runs() {
         .args(&["--output", "no/such/folder/out.txt"])
         .ends();
     ended.refused_with(64, "cannot write");
+}
+
+#[test]
+fn two_outputs_are_never_one_file() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let both = |report: &str| {
+        on_the_model()
+            .in_folder(folder.path())
+            .args(&["--output", "result", "--report", report])
+            .ends()
+    };
+    both("./result").refused_with(64, "give each a file of its own");
+    assert_eq!(both("page").code, 0);
+}
+
+#[test]
+fn what_is_refused_leaves_an_earlier_result_as_it_was() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let earlier = folder.path().join("earlier.json");
+    std::fs::write(&earlier, "an earlier result").expect("a file");
+    on_the_model()
+        .args(&["--device", "7", "--output"])
+        .arg(&earlier)
+        .ends()
+        .refused_with(64, "there is no device 7");
+    let now = std::fs::read_to_string(&earlier).expect("it is there");
+    assert_eq!(now, "an earlier result");
+}
+
+#[test]
+fn a_kernel_with_other_parameters_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let other = folder.path().join("two.ptx");
+    let text = ".version 5.0\n.target sm_60\n.address_size 64\n\
+                .visible .entry clock_block(.param .u64 a, .param .u64 b)\n{\n\tret;\n}\n";
+    std::fs::write(&other, text).expect("a file");
+    on_the_model()
+        .args(&["--ptx"])
+        .arg(&other)
+        .ends()
+        .refused_with(64, "does not take one 64-bit integer");
+}
+
+#[test]
+fn allocations_that_an_error_leaves_behind_are_one_warning() {
+    let fills_the_card = [
+        "--experiment",
+        "unfreed-allocations",
+        "--model-profile",
+        "consumer-8gib",
+        "--graphs",
+        "200",
+    ];
+    let ended = on_the_model().args(&fills_the_card).ends();
+    assert_eq!(ended.code, 1);
+    assert_eq!(ended.stderr.matches("dropped, not freed").count(), 1);
 }
 
 #[test]

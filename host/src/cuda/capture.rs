@@ -105,13 +105,13 @@ impl<'rt> Capture<'_, 'rt> {
         Ok(())
     }
 
-    /// Captures a kernel.
+    /// Captures a kernel, which stays loaded as long as the graph.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::launch`].
-    pub fn launch(&mut self, kernel: &Kernel<'rt>, launch: KernelLaunch<'_>) -> Result<()> {
-        kernel.launch(self.stream, launch)
+    /// As for [`Graph::add_launch`].
+    pub fn launch(&mut self, kernel: &'rt Kernel<'rt>, launch: KernelLaunch<'_>) -> Result<()> {
+        kernel.launch_into(self.stream, launch)
     }
 
     /// Ends the capture: the graph.

@@ -10,10 +10,14 @@ impl Stream<'_> {
     ///
     /// # Errors
     ///
-    /// 1 where not all of them lie in allocated memory; also those of earlier
-    /// asynchronous work.
+    /// 1 where not all of them lie in allocated memory, 900 while the stream is
+    /// captured; also those of earlier asynchronous work.
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn write(&self, to: DeviceAddress, numbers: &[i32]) -> Result<()> {
+        // A graph would keep the address of numbers that it does not own.
+        if self.is_captured() {
+            return Err(self.captured("cudaMemcpyAsync"));
+        }
         // SAFETY: the stream is alive; the source is valid for the reads of that many
         // bytes, and stays so until the wait below is over. The destination is the
         // device's to check.
@@ -37,6 +41,9 @@ impl Stream<'_> {
     /// As [`Stream::write`].
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn read(&self, from: DeviceAddress, count: usize) -> Result<Vec<i32>> {
+        if self.is_captured() {
+            return Err(self.captured("cudaMemcpyAsync"));
+        }
         let mut numbers = vec![0; count];
         // SAFETY: the stream is alive; the destination is valid for the writes of that
         // many bytes, and stays so until the wait below is over. The source is the

@@ -46,8 +46,8 @@ impl<'rt> Device<'rt> {
 
     /// Makes this the thread's device and its primary context current.
     ///
-    /// Runtimes of 12.0 and later do the latter at once; earlier ones at the first
-    /// call that needs it, which is why nothing is freed here to force it.
+    /// Runtimes of 12.0 and later do both in one call; earlier ones do the latter at
+    /// the first call that needs it, so this frees a null pointer, which needs it.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<'rt> Device<'rt> {
         // SAFETY: takes an integer.
         let code = unsafe { self.runtime.api.cudaSetDevice(self.ordinal) };
         self.runtime.check("cudaSetDevice", code)?;
-        // SAFETY: freeing null does nothing but initialise.
+        // SAFETY: a null pointer names no memory.
         let code = unsafe { self.runtime.api.cudaFree(std::ptr::null_mut()) };
         self.runtime.check("cudaFree", code)
     }

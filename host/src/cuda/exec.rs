@@ -48,9 +48,13 @@ impl<'rt> GraphExec<'rt> {
     /// # Errors
     ///
     /// 1 while an allocation of an earlier launch is alive (R18) or one that a free
-    /// node names is not, 2 when the device has too little memory (M13).
+    /// node names is not, 2 when the device has too little memory (M13), 900 while
+    /// the stream is captured, where it would become a node and launch nothing yet.
     #[doc(alias = "cudaGraphLaunch")]
     pub fn launch(&self, stream: &Stream<'rt>) -> Result<Launched<'rt>> {
+        if stream.is_captured() {
+            return Err(stream.captured("cudaGraphLaunch"));
+        }
         // SAFETY: both handles are alive as long as the values.
         let code = unsafe { self.runtime.api.cudaGraphLaunch(self.raw, stream.raw) };
         self.runtime.check("cudaGraphLaunch", code)?;

@@ -1,6 +1,6 @@
 //! Graphs under construction: nodes, dependencies, and addresses.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use super::runtime::Runtime;
 
 /// A virtual address on a device. A value, not a pointer: nothing here reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceAddress(pub u64);
+pub struct DeviceAddress(pub(crate) u64);
 
 impl fmt::Display for DeviceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,6 +42,9 @@ pub struct Graph<'rt> {
     unfreed: RefCell<Vec<DeviceAddress>>,
     /// Addresses of other graphs' allocations that free nodes of this one free.
     frees_elsewhere: RefCell<Vec<DeviceAddress>>,
+    /// The kernels that it launches, borrowed for as long as it lives: invariant, so
+    /// that no call can take a kernel for a shorter time.
+    kernels: PhantomData<Cell<&'rt Kernel<'rt>>>,
 }
 
 /// A node, usable as a dependency in the graph that it is part of.
@@ -79,6 +82,7 @@ impl<'rt> Graph<'rt> {
             device,
             unfreed: RefCell::default(),
             frees_elsewhere: RefCell::default(),
+            kernels: PhantomData,
         })
     }
 
@@ -97,6 +101,7 @@ impl<'rt> Graph<'rt> {
             device,
             unfreed: RefCell::new(unfreed),
             frees_elsewhere: RefCell::new(frees_elsewhere),
+            kernels: PhantomData,
         }
     }
 
@@ -180,7 +185,7 @@ impl<'rt> Graph<'rt> {
     pub fn add_kernel<'g>(
         &'g self,
         after: &[Node<'g>],
-        kernel: &Kernel<'rt>,
+        kernel: &'rt Kernel<'rt>,
         argument: i64,
     ) -> Result<Node<'g>> {
         let launch = KernelLaunch {
@@ -190,7 +195,39 @@ impl<'rt> Graph<'rt> {
         self.add_launch(after, kernel, launch)
     }
 
-    /// Adds a node that launches a kernel.
+    /// Adds a node that launches a kernel, which stays loaded as long as the graph and
+    /// what is instantiated from it:
+    ///
+    /// ```compile_fail,E0597
+    /// use graph_memory_footprint::cuda::{Graph, GraphExec, Kernel, Result, Runtime};
+    ///
+    /// fn unloaded_too_early(runtime: &Runtime, load: fn(&Runtime) -> Kernel<'_>) -> Result<()> {
+    ///     let exec: GraphExec<'_>;
+    ///     {
+    ///         let kernel = load(runtime);
+    ///         let graph = Graph::new(runtime, 0)?;
+    ///         graph.add_kernel(&[], &kernel, 0)?;
+    ///         exec = graph.instantiate()?;
+    ///     } // `kernel` would be unloaded here
+    ///     exec.destroy()
+    /// }
+    /// ```
+    ///
+    /// The same with the kernel outside:
+    ///
+    /// ```no_run
+    /// # use graph_memory_footprint::cuda::{Graph, GraphExec, Kernel, Result, Runtime};
+    /// # fn in_order(runtime: &Runtime, load: fn(&Runtime) -> Kernel<'_>) -> Result<()> {
+    /// let kernel = load(runtime);
+    /// let exec: GraphExec<'_>;
+    /// {
+    ///     let graph = Graph::new(runtime, 0)?;
+    ///     graph.add_kernel(&[], &kernel, 0)?;
+    ///     exec = graph.instantiate()?;
+    /// }
+    /// exec.destroy()
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -198,7 +235,7 @@ impl<'rt> Graph<'rt> {
     pub fn add_launch<'g>(
         &'g self,
         after: &[Node<'g>],
-        kernel: &Kernel<'rt>,
+        kernel: &'rt Kernel<'rt>,
         launch: KernelLaunch<'_>,
     ) -> Result<Node<'g>> {
         kernel

@@ -144,7 +144,7 @@ impl<'rt> Kernel<'rt> {
     ///
     /// 218 for text that is no PTX, 222 for a PTX version newer than the driver,
     /// 209 for a target that the device is not, 500 for a name that is not there.
-    pub fn load(
+    pub(crate) fn load(
         runtime: &'rt Runtime,
         ptx: &str,
         name: &str,
@@ -162,7 +162,7 @@ impl<'rt> Kernel<'rt> {
     ///
     /// 200 or 209 for code of another architecture or from a ptxas newer than the
     /// driver, 500 for a name that is not there.
-    pub fn load_cubin(
+    pub(crate) fn load_cubin(
         runtime: &'rt Runtime,
         cubin: &[u8],
         name: &str,
@@ -237,7 +237,7 @@ impl<'rt> Kernel<'rt> {
     /// # Errors
     ///
     /// As [`Kernel::load`].
-    pub fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
+    pub(crate) fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
         let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
         let loaded = match &self.loaded {
             Loaded::Runtime { .. } => {
@@ -257,13 +257,22 @@ impl<'rt> Kernel<'rt> {
         })
     }
 
-    /// Launches the kernel into a stream, or into its capture.
+    /// Launches the kernel into a stream.
     ///
     /// # Errors
     ///
-    /// 1 for more or fewer arguments than the kernel has parameters.
+    /// 1 for more or fewer arguments than the kernel has parameters, 900 while the
+    /// stream is captured: [`Capture::launch`](super::Capture::launch) does that.
     #[doc(alias = "cudaLaunchKernel")]
     pub fn launch(&self, stream: &Stream<'rt>, launch: KernelLaunch<'_>) -> Result<()> {
+        if stream.is_captured() {
+            return Err(stream.captured("cudaLaunchKernel"));
+        }
+        self.launch_into(stream, launch)
+    }
+
+    /// Launches the kernel into a stream, or into its capture.
+    pub(super) fn launch_into(&self, stream: &Stream<'rt>, launch: KernelLaunch<'_>) -> Result<()> {
         let mut values = self.values("cudaLaunchKernel", launch)?;
         let mut arguments = pointers(&mut values);
         let (call, code) = match &self.loaded {
@@ -388,9 +397,8 @@ impl Drop for Kernel<'_> {
     fn drop(&mut self) {
         let (call, code) = match &self.loaded {
             Loaded::Runtime { library, .. } => {
-                // SAFETY: the library is loaded, and this ends its life. Execs that
-                // use the kernel have run to their end: streams are waited for
-                // before they are closed.
+                // SAFETY: the library is loaded, and this ends its life. Graphs and
+                // execs borrow the kernels that they launch, so none is left.
                 let code = unsafe { self.runtime.api.cudaLibraryUnload(*library) };
                 ("cudaLibraryUnload", code.unwrap_or(cudaError_t::SUCCESS))
             }
