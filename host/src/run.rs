@@ -107,8 +107,8 @@ impl<'a> Run<'a> {
 
     /// One device's section, from its first query to its last experiment.
     fn section(&mut self, device: Device<'a>) -> Result<(), Stop> {
-        let kernel = match self.kernel(device) {
-            Ok(kernel) => kernel,
+        let (kernel, clock_rate_khz) = match self.kernel(device) {
+            Ok(loaded) => loaded,
             Err(stop) => return self.stopped(stop),
         };
         let choices = Choices {
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             fixed_hold: self.args.hold,
             leave_bytes: self.args.leave.as_u64(),
         };
-        let lab = match Lab::new(self.runtime, device, &kernel, choices) {
+        let lab = match Lab::new(self.runtime, device, &kernel, clock_rate_khz, choices) {
             Ok(lab) => lab,
             Err(error) => return self.stopped(error.into()),
         };
@@ -193,10 +193,11 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// The kernel, loaded on a device that is fit for it and current.
-    fn kernel(&mut self, device: Device<'a>) -> Result<Kernel<'a>, Stop> {
+    /// The kernel, loaded on a device that is fit for it and current, and the device's
+    /// clock rate.
+    fn kernel(&mut self, device: Device<'a>) -> Result<(Kernel<'a>, i32), Stop> {
         let info = device.info()?;
-        let capability = info.compute_capability;
+        let (capability, clock_rate_khz) = (info.compute_capability, info.clock_rate_khz);
         self.note(|section| section.device = Some(info));
         backend::needs_memory_pools(device)?;
         if let Some(driver) = self.runtime.driver_version() {
@@ -212,9 +213,11 @@ impl<'a> Run<'a> {
         }
         device.make_current()?;
         let route = self.args.on.kernel_route.into();
-        self.source
+        let kernel = self
+            .source
             .load(self.runtime, capability, route)
-            .map_err(kernel_stop)
+            .map_err(kernel_stop)?;
+        Ok((kernel, clock_rate_khz))
     }
 
     fn conclude(&mut self) {

@@ -11,9 +11,9 @@ use crate::protocol::{Answer, Request};
 
 /// What the operations work with.
 pub struct Bench<'rt> {
-    runtime: &'rt Runtime,
-    device: Device<'rt>,
-    kernel: &'rt Kernel<'rt>,
+    pub(crate) runtime: &'rt Runtime,
+    pub(crate) device: Device<'rt>,
+    pub(crate) kernel: &'rt Kernel<'rt>,
 }
 
 impl<'rt> Bench<'rt> {
@@ -57,6 +57,7 @@ impl<'rt> Bench<'rt> {
             "relaunch" => self.relaunch(request),
             "life" => self.life(request),
             "scale" => self.scale(request),
+            "limit" => self.limit(request),
             "query" => self.query(request),
             "trim" => self.trim(request),
             "mapping" => self.mapping(request),
@@ -138,6 +139,22 @@ impl<'rt> Bench<'rt> {
             .field("resident_created_bytes", resident_created)
             .field("resident_launched_bytes", resident_launched)
             .field("used_bytes", used))
+    }
+
+    /// Graphs until one is refused.
+    fn limit(&self, request: &Request) -> anyhow::Result<Answer> {
+        let (most, bytes) = (request.count("most")?, request.get("bytes")?);
+        let mut graphs = Vec::new();
+        let mut code = 0;
+        while graphs.len() < most && code == 0 {
+            match self.alloc_spin_free(bytes) {
+                Ok(graph) => graphs.push(graph),
+                Err(error) => code = error.code.0,
+            }
+        }
+        let made = graphs.len();
+        graphs.into_iter().try_for_each(GraphExec::destroy)?;
+        Ok(Answer::new().field("graphs", made).field("code", code))
     }
 
     fn query(&self, request: &Request) -> anyhow::Result<Answer> {

@@ -11,6 +11,7 @@
 //! | `relaunch bytes launches batch` | launches of one graph that has run; after each batch the stream is waited for, outside the time |
 //! | `life bytes graphs` | create a graph (allocate, kernel, free), instantiate, destroy both |
 //! | `scale graphs streams bytes batch` | the life's stages of many graphs at once, and the process's resident memory between them |
+//! | `limit bytes most` | nothing: how many graphs there can be, and the code of the first that cannot (Rust side only) |
 //! | `query count` | all four attributes and the device's memory; one attribute |
 //! | `trim bytes` | trim with nothing to give back, and after one graph |
 //! | `mapping bytes` | what mapping one graph's memory costs at every moment, beside plain allocation; `_done_ns` until the stream is idle |

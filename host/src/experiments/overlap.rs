@@ -14,7 +14,7 @@ use crate::cuda::{Result, Stream};
 use crate::results::OverlapProof;
 
 /// Graphs launched to measure what a launch costs.
-const CALIBRATION_LAUNCHES: usize = 4;
+const CALIBRATION_LAUNCHES: usize = 2;
 
 /// The first hold is this many times what all launches should take.
 const HOLD_MARGIN: u32 = 2;

@@ -5,22 +5,24 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::bench::bed::{Bed, Limit};
+use crate::bench::bed::{Bed, Limit, each};
 use crate::bench::results::{Figure, Quantity, Side};
+use crate::bench::side::Answer;
 use crate::bench::stats::Spread;
 use crate::trouble::Trouble;
 
 /// How often each program runs.
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 20;
 
 /// How often each program runs with an empty cache.
-const COLD_ROUNDS: usize = 6;
+const COLD_ROUNDS: usize = 5;
 
 /// The most that ours may take above the floor.
 const ABOVE_FLOOR_MS: f64 = 13.0;
@@ -32,9 +34,19 @@ struct Contestant {
     program: PathBuf,
     arguments: Vec<OsString>,
     library_path: Option<PathBuf>,
+    /// Whether it is run with an empty cache only.
+    only_cold: bool,
     warm_us: Vec<f64>,
     cold_us: Vec<f64>,
+    /// From the last output to the end, where the output comes as it is written.
+    exit_us: Vec<f64>,
     failures: u64,
+}
+
+/// How one run went.
+struct Ran {
+    took_us: f64,
+    exit_us: f64,
 }
 
 const FLOOR: &str = "floor: load the runtime, make the context";
@@ -55,9 +67,10 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         // Each begins in turn, so that none always follows the same one.
         let first = round % contestants.len().max(1);
         contestants.rotate_left(first);
-        for contestant in &mut contestants {
-            let took_us = contestant.run(&warm)?;
-            contestant.warm_us.push(took_us);
+        for contestant in contestants.iter_mut().filter(|one| !one.only_cold) {
+            let ran = contestant.run(&warm)?;
+            contestant.warm_us.push(ran.took_us);
+            contestant.exit_us.push(ran.exit_us);
         }
         contestants.rotate_right(first);
     }
@@ -71,8 +84,16 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         let what = format!("{}, cache empty", contestant.what);
         figure.times(&what, contestant.side, &[], &contestant.cold_us);
     }
+    for contestant in &contestants {
+        // The sample's output is buffered until its very end.
+        if contestant.side != Side::Sample {
+            let what = format!("{}, its exit alone", contestant.what);
+            figure.times(&what, contestant.side, &[], &contestant.exit_us);
+        }
+    }
     judge(bed, &contestants, figure);
-    profile(bed, &warm, figure)
+    profile(bed, &warm, figure)?;
+    first_uses(bed, limit, figure)
 }
 
 fn contestants(bed: &Bed, figure: &mut Figure) -> anyhow::Result<Vec<Contestant>> {
@@ -82,22 +103,25 @@ fn contestants(bed: &Bed, figure: &mut Figure) -> anyhow::Result<Vec<Contestant>
         program: program.to_owned(),
         arguments,
         library_path: None,
+        only_cold: false,
         warm_us: Vec::new(),
         cold_us: Vec::new(),
+        exit_us: Vec::new(),
         failures: 0,
     };
     let device = OsString::from(bed.device.to_string());
     let mut floor: Vec<OsString> = vec!["floor".into(), "--device".into(), device.clone()];
     floor.extend(bed.runtime_arguments());
-    let mut contestants = vec![
-        new(
-            EXPERIMENTS,
-            Side::Ours,
-            &bed.kit.experiments,
-            experiments(bed),
-        ),
-        new(FLOOR, Side::Ours, &bed.kit.ours, floor),
-    ];
+    let mut contestants = vec![new(
+        EXPERIMENTS,
+        Side::Ours,
+        &bed.kit.experiments,
+        experiments(bed),
+    )];
+    // The C++ floor is the better one: it has no Rust of ours in it.
+    if bed.counterpart.is_err() {
+        contestants.push(new(FLOOR, Side::Ours, &bed.kit.ours, floor));
+    }
     if !bed.on_model {
         let ptx = altered_kernel(bed)?;
         let arguments = [experiments(bed), vec!["--ptx".into(), ptx.into()]].concat();
@@ -164,8 +188,8 @@ fn cold(bed: &Bed, limit: Limit, contestants: &mut [Contestant]) -> anyhow::Resu
             .filter(|contestant| contestant.runs_experiments());
         for contestant in runs {
             let empty = tempfile::tempdir_in(bed.scratch.path())?;
-            let took_us = contestant.run(empty.path())?;
-            contestant.cold_us.push(took_us);
+            let ran = contestant.run(empty.path())?;
+            contestant.cold_us.push(ran.took_us);
         }
     }
     Ok(())
@@ -180,7 +204,6 @@ fn judge(bed: &Bed, contestants: &[Contestant], figure: &mut Figure) {
     let Some(ours) = of(EXPERIMENTS, Side::Ours) else {
         return;
     };
-    // The C++ floor where there is one: it has no Rust of ours in it.
     let floor = of(FLOOR, Side::Cpp).or(of(FLOOR, Side::Ours));
     let above = floor.and_then(|floor| {
         Spread::of_pairs(&ours.warm_us, &floor.warm_us, |ours, floor| ours - floor)
@@ -230,15 +253,23 @@ impl Contestant {
         [EXPERIMENTS, COMPILED].contains(&self.what)
     }
 
-    /// Runs it once, its output thrown away. Microseconds from start to exit.
-    fn run(&mut self, cache: &Path) -> anyhow::Result<f64> {
+    /// Runs it once, its output read and thrown away.
+    fn run(&mut self, cache: &Path) -> anyhow::Result<Ran> {
         let mut command = self.command(cache);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
-        let status = command
-            .status()
+        let mut child = command
+            .spawn()
             .with_context(|| format!("cannot start {}", self.program.display()))?;
-        let took = start.elapsed();
+        let mut last_output = start;
+        if let Some(mut out) = child.stdout.take() {
+            let mut buffer = [0; 4096];
+            while out.read(&mut buffer).is_ok_and(|length| length > 0) {
+                last_output = Instant::now();
+            }
+        }
+        let status = child.wait()?;
+        let end = Instant::now();
         if !status.success() {
             self.failures += 1;
             anyhow::ensure!(
@@ -249,7 +280,11 @@ impl Contestant {
                 )
             );
         }
-        Ok(took.as_secs_f64() * 1e6)
+        let us = |time: Duration| time.as_secs_f64() * 1e6;
+        Ok(Ran {
+            took_us: us(end - start),
+            exit_us: us(end - last_output),
+        })
     }
 
     fn command(&self, cache: &Path) -> Command {
@@ -284,6 +319,50 @@ fn profile(bed: &Bed, cache: &Path, figure: &mut Figure) -> anyhow::Result<()> {
             &[("calls", calls.count)],
             &[calls.total_us],
         );
+    }
+    Ok(())
+}
+
+/// Orders in which kinds of work are used for the first time: what comes first shows
+/// what it costs by itself, what comes later what is left of that.
+const FIRST_USES: [[&str; 4]; 4] = [
+    ["kernel", "kernel-graph", "memory-graph", "malloc"],
+    ["kernel-graph", "memory-graph", "kernel", "malloc"],
+    ["memory-graph", "kernel-graph", "kernel", "malloc"],
+    ["malloc", "memory-graph", "kernel-graph", "kernel"],
+];
+
+/// New processes for each order.
+const FIRST_USE_ROUNDS: usize = 3;
+
+fn first_uses(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
+    for kinds in FIRST_USES {
+        let mut answers = Vec::new();
+        for round in 0..bed.repeat(FIRST_USE_ROUNDS) {
+            if round > 0 && limit.is_over() {
+                break;
+            }
+            let output = Command::new(&bed.kit.ours)
+                .args(["first", "--device", &bed.device.to_string()])
+                .args(bed.runtime_arguments())
+                .args(kinds)
+                .output()
+                .context("cannot start our side")?;
+            answers.push(Answer::parse(&String::from_utf8_lossy(&output.stdout))?);
+        }
+        let mut before = "module";
+        for kind in kinds {
+            let name = format!("{}_ns", kind.replace('-', "_"));
+            let what = format!("first use: {kind} after {before}");
+            figure.times(&what, Side::Ours, &[], &each(&answers, &name, 1e3)?);
+            before = kind;
+        }
+        if kinds == FIRST_USES[0] {
+            for stage in ["library", "context", "module"] {
+                let us = each(&answers, &format!("{stage}_ns"), 1e3)?;
+                figure.times(&format!("start: {stage}"), Side::Ours, &[], &us);
+            }
+        }
     }
     Ok(())
 }

@@ -6,7 +6,12 @@ use crate::bench::results::{Figure, Quantity, Side, Value};
 use crate::bench::stats::Spread;
 
 /// Graphs at once, and how often that is repeated.
-const STEPS: [(u64, usize); 5] = [(8, 24), (64, 16), (512, 5), (4096, 2), (32768, 1)];
+const STEPS: [(u64, usize); 5] = [(8, 24), (64, 16), (512, 5), (4096, 2), (LARGEST, 2)];
+
+/// The most that are tried. A driver may refuse before: each graph with an allocation
+/// has a whole block of addresses, and there are about twice as many as the device
+/// has memory.
+const LARGEST: u64 = 32768;
 
 /// The number to which the largest is compared.
 const BASE: u64 = 64;
@@ -35,9 +40,16 @@ const STAGES: [(&str, &str); 4] = [
 pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
     figure.columns = Some("graphs");
     let steps = if bed.quick { &STEPS[..3] } else { &STEPS };
+    // The largest is what the driver allows, rounded down to a power of two.
+    let most = most_graphs(bed, limit, figure)?;
+    let mut steps: Vec<_> = steps
+        .iter()
+        .map(|&(n, rounds)| (n.min(most), rounds))
+        .collect();
+    steps.dedup_by_key(|(graphs, _)| *graphs);
     for (many, place) in [(false, "one stream"), (true, "many streams")] {
         let mut per_graph: Vec<(Side, u64, f64)> = Vec::new();
-        for &(graphs, rounds) in steps {
+        for &(graphs, rounds) in &steps {
             if limit.is_over() {
                 figure
                     .skipped
@@ -51,14 +63,16 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
             let request = |graphs: u64, streams: u64| {
                 format!("scale graphs={graphs} streams={streams} bytes={BYTES} batch={BATCH}")
             };
-            take_turns(&mut sides, 1, limit, &request(1, 1))?;
+            // The first round also takes memory from the system, which later ones
+            // find again: how much there is of that depends on the number.
+            let first = take_turns(&mut sides, 1, limit, &request(graphs, streams))?;
             let all = take_turns(
                 &mut sides,
                 bed.repeat(rounds),
                 limit,
                 &request(graphs, streams),
             )?;
-            for (side, answers) in sides.iter().zip(&all) {
+            for ((side, answers), first) in sides.iter().zip(&all).zip(&first) {
                 let at = [("graphs", graphs), ("streams", streams), ("bytes", BYTES)];
                 let name_it = |what: &str| format!("{what}, {place}");
                 let mut totals = vec![0.0; answers.len()];
@@ -73,7 +87,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
                 if let Some(total) = Spread::of(totals) {
                     per_graph.push((side.whose, graphs, total.median));
                 }
-                if let Some(first) = answers.first() {
+                if let Some(first) = first.first() {
                     let bytes = |name: &str| first.number(name);
                     let grown = bytes("resident_launched_bytes")? - bytes("resident_before_bytes")?;
                     // A float to integer cast saturates: a process that shrank is 0.
@@ -97,6 +111,25 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         growth(bed, figure, place, &per_graph);
     }
     Ok(())
+}
+
+/// How many graphs there can be, rounded down to a power of two.
+fn most_graphs(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<u64> {
+    let mut ours = [bed.ours()?];
+    let request = format!("limit bytes={BYTES} most={LARGEST}");
+    let answers = take_turns(&mut ours, 1, limit, &request)?;
+    let answer = answers.first().and_then(|answers| answers.first());
+    let number = |name| answer.and_then(|answer| answer.integer(name)).unwrap_or(0);
+    let (graphs, code) = (number("graphs"), number("code"));
+    if code != 0 {
+        figure.notes.push(format!(
+            "the driver refuses graph {} with an allocation, code {code}: it has no more addresses \
+             for graphs",
+            graphs + 1
+        ));
+    }
+    anyhow::ensure!(graphs > 0, "not even one graph can be made");
+    Ok(1 << graphs.ilog2())
 }
 
 /// Holds the largest number to the base.

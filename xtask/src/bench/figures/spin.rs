@@ -1,8 +1,8 @@
 //! How exactly a kernel spins for as long as it is told to.
 //!
 //! A hold is asked for in time and told to the kernel in clocks, by the nominal
-//! clock rate. What events measure around it has the launch's own time in it,
-//! which a kernel that ends at once shows; that is taken off.
+//! clock rate. What events measure around it has the launch's own time in it, which
+//! a kernel that ends at once shows under the same conditions; that is taken off.
 
 use crate::bench::bed::{Bed, Limit};
 use crate::bench::results::{Figure, Quantity, Side, Value};
@@ -33,8 +33,8 @@ const REQUESTS: [(u64, u64); 18] = [
 
 /// Requests that are made again after the device idled, and for how long it did.
 const AFTER_IDLING: [u64; 3] = [20, 100, 1_000];
-const IDLE_MS: u64 = 300;
-const IDLE_COUNT: u64 = 4;
+const IDLE_MS: u64 = 250;
+const IDLE_COUNT: u64 = 6;
 
 /// From here on the spin is held to the bar.
 const LEAST_JUDGED_US: u64 = 20;
@@ -107,6 +107,15 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         let times = asker.spin(clocks(request_us, khz), count, 0)?;
         note(figure, &mut worst, "spin", request_us, empty_us, &times);
     }
+    // The launch takes longer on a device that idled, so it is measured as well.
+    let empty = asker.spin(0, 2 * IDLE_COUNT, IDLE_MS)?;
+    let empty_us = Spread::of(empty.iter().copied()).map_or(0.0, |spread| spread.median);
+    figure.times(
+        "a kernel that ends at once, after idling",
+        Side::Ours,
+        &[],
+        &empty,
+    );
     let idled = if bed.quick {
         &AFTER_IDLING[..1]
     } else {
