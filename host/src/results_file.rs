@@ -60,6 +60,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Stop> {
 /// [`ReadError`].
 pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
     let mut value: Value = serde_json::from_str(text)?;
+    without_controls(&mut value);
     let version = value.get("schema_version").and_then(Value::as_u64);
     match version.ok_or(ReadError::NoVersion)? {
         0 => return Err(ReadError::NoVersion),
@@ -68,6 +69,18 @@ pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
         _ => {}
     }
     Ok(serde_json::from_value(value)?)
+}
+
+/// Makes control characters spaces: a text of a file must not steer a terminal.
+fn without_controls(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            *text = text.replace(|c: char| c.is_control() && c != '\n', " ");
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_controls),
+        Value::Object(fields) => fields.values_mut().for_each(without_controls),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Version 1 had one device, and its fields at the top; that each graph has one

@@ -119,6 +119,40 @@ fn a_result_that_cannot_be_read_is_refused() {
 }
 
 #[test]
+fn a_result_of_others_writes_where_it_may_and_steers_no_terminal() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let (mut result, _) = on_the_model()
+        .args(&["--experiment", "physical-memory-reuse"])
+        .result();
+    for device in &mut result.devices {
+        for experiment in &mut device.experiments {
+            experiment.name = "../out/\u{1b}[31m".to_owned();
+        }
+    }
+    let text = serde_json::to_string(&result).expect("it is JSON");
+    std::fs::write(folder.path().join("theirs.json"), text).expect("a file");
+    std::fs::create_dir(folder.path().join("out")).expect("a directory");
+    let arguments = [
+        "show",
+        "theirs.json",
+        "--svg",
+        "charts",
+        "--color",
+        "always",
+        "--quiet",
+    ];
+    let ended = bare().in_folder(folder.path()).args(&arguments).ends();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(!ended.stdout.contains("\u{1b}[31m"), "{}", ended.stdout);
+    let count = |name: &str| {
+        let files = std::fs::read_dir(folder.path().join(name)).expect("a directory");
+        files.count()
+    };
+    assert_eq!(count("out"), 0);
+    assert!(count("charts") > 0);
+}
+
+#[test]
 fn csv_has_a_row_a_step_and_reads_back() {
     let (result, _) = on_the_model().result();
     let ended = on_the_model().args(&["--format", "csv"]).ends();

@@ -32,6 +32,8 @@ impl Svg {
     fn write(&self, name: &str, chart: Chart) -> io::Result<()> {
         let style = element("style").text(STYLE);
         let svg = chart.wide.child(style);
+        // A result that was read may name its experiments as it likes.
+        let name = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
         let path = self.folder.join(format!("{name}-{}.svg", chart.slug));
         fs::write(path, format!("{svg}\n"))
     }
