@@ -438,3 +438,36 @@ fn another_machines_blocks_give_another_footprint() {
     assert_eq!(bytes(&plan, "/machine/block_bytes"), 2 * MIB);
     assert_eq!(bytes(&plan, "/programmes/0/footprint_bytes"), 34 * MIB);
 }
+
+#[test]
+fn a_pipe_that_is_closed_early_is_no_error() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_graph-memory-footprint"))
+        .args(["plan", "--rows", "0", "--format", "json"])
+        .arg(dump("random/g013.dot"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_report_is_written_beside_the_text() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let page = folder.path().join("plan.html");
+    let arguments = ["--report", page.to_str().expect("UTF-8")];
+    let ended = text(&scenario("forked-branches"), &arguments);
+    assert_eq!(ended.code, 0);
+    let page = fs::read_to_string(page).expect("the page");
+    for part in [
+        "Planned, not measured",
+        "Where allocations lie, and when",
+        "free 1 -> buffer 2",
+        "288 MiB",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}

@@ -15,8 +15,13 @@ use super::result::{
 use super::timeline::{self, Timeline};
 use super::units;
 
-/// The longest that computing a graph's addresses may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest that computing a graph's addresses may take where nothing else tells
+/// them.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same where a dump has them, and only what is reserved and most findings would
+/// be missing. Captured graphs of a million nodes take a second.
+const PATIENCE_WITH_DUMP: Duration = Duration::from_secs(6);
 
 /// A graph's plan, and its layout where it has one.
 #[must_use]
@@ -81,7 +86,10 @@ pub fn analyse(
         });
         return (plan, None);
     }
-    let until = Instant::now() + PATIENCE;
+    let dumped = graph.allocations().all(|(.., address)| address.is_some());
+    let patience = if dumped { PATIENCE_WITH_DUMP } else { PATIENCE };
+    let until = Instant::now() + patience;
+    let mut rule_computed = true;
     let layout = match Layouts::of(graph, machine.granularity(), until) {
         Ok(layouts) => {
             plan.findings = findings::find(graph, &layouts, frees_known);
@@ -97,6 +105,7 @@ pub fn analyse(
         Err(LayoutError::TakesTooLong) => match Layout::dumped(graph, machine.granularity()) {
             Some(dumped) => {
                 plan.findings = findings::find_without_order(graph, &dumped, frees_known);
+                rule_computed = false;
                 dumped
             }
             None => {
@@ -116,7 +125,8 @@ pub fn analyse(
                 .to_owned(),
         );
     }
-    plan.memory = Some(memory(graph, &layout, &Timeline::along(graph, &order)));
+    let timeline = Timeline::along(graph, &order);
+    plan.memory = Some(memory(graph, &layout, &timeline, rule_computed));
     (plan, Some(layout))
 }
 
@@ -137,7 +147,7 @@ fn unknown_types(graph: &Graph) -> Vec<(String, usize)> {
         .collect()
 }
 
-fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline) -> MemoryPlan {
+fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline, rule_computed: bool) -> MemoryPlan {
     let name = |node: u32| graph.node_name(node);
     let regions = layout.regions();
     let asked_bytes = layout
@@ -147,7 +157,7 @@ fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline) -> MemoryPlan {
     let touched: u64 = regions.iter().map(|region| region.end - region.start).sum();
     let footprint_bytes = layout.used_bytes();
     let rule_explains_dump =
-        (layout.source == Source::Dump).then_some(layout.reserved_bytes.is_some());
+        (layout.source == Source::Dump && rule_computed).then_some(layout.reserved_bytes.is_some());
     MemoryPlan {
         asked_bytes,
         peak_alive_bytes: timeline.peak_bytes,

@@ -99,7 +99,8 @@ pub struct MemoryPlan {
     pub held_after_trim_bytes: u64,
     /// `dump`: the driver's own addresses; `computed`: by the driver's rule.
     pub addresses: AddressSource,
-    /// Whether the rule gives the dump's addresses; `None` without a dump.
+    /// Whether the rule gives the dump's addresses; `None` without a dump, and where
+    /// computing them takes too long.
     pub rule_explains_dump: Option<bool>,
     /// The first address.
     pub base_address: u64,

@@ -49,8 +49,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
             Input::Graphs(graphs) => graphs,
             Input::Scenario(scenario) => distinct(&scenario),
         };
-        scenario::write(&graphs, &mut out)?;
-        out.flush()?;
+        not_cut_off(scenario::write(&graphs, &mut out).and_then(|()| out.flush()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut planner = Planner::new(args, machine);
@@ -62,18 +61,30 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
         planner.verify()?;
     }
     let plan = planner.plan;
-    match args.format {
-        PlanFormat::Text => text::write(&plan, args.rows, &mut out)?,
-        PlanFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &plan).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+    not_cut_off(write(&plan, args, &mut out))?;
     if let Some(file) = report {
         plan_page::write(&plan, &mut BufWriter::new(file))?;
     }
     Ok(ExitCode::from(code(&plan)))
+}
+
+fn write(plan: &Plan, args: &PlanArgs, out: &mut dyn Write) -> io::Result<()> {
+    match args.format {
+        PlanFormat::Text => text::write(plan, args.rows, out)?,
+        PlanFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, plan)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()
+}
+
+/// Whoever closed the pipe has read enough.
+fn not_cut_off(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// The machine to plan for: the H200 unless another is named.
@@ -259,7 +270,10 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn scenario(&mut self, scenario: Scenario) -> Result<(), Stop> {
+    fn scenario(&mut self, mut scenario: Scenario) -> Result<(), Stop> {
+        if scenario.name.is_empty() {
+            "programme".clone_into(&mut scenario.name);
+        }
         self.analyse(&distinct(&scenario));
         if !scenario.steps.is_empty() {
             let (programme, played) = programme::on_model(&scenario, &self.machine)?;

@@ -170,7 +170,8 @@ fn figures(memory: &MemoryPlan) -> Element {
     );
     let addresses = match (memory.addresses, memory.rule_explains_dump) {
         (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
-        (AddressSource::Dump, _) => "the driver's, from the dump; the rule gives others",
+        (AddressSource::Dump, Some(false)) => "the driver's, from the dump; the rule gives others",
+        (AddressSource::Dump, None) => "the driver's, from the dump; computing them takes too long",
         (AddressSource::Computed, _) => "computed by the driver's rule",
     };
     add("Addresses", addresses.to_owned());

@@ -469,3 +469,68 @@ fn dumps_with_other_flags_are_refused_or_read_with_a_note() {
         [1]
     );
 }
+
+/// A small generator of its own, so that the test needs no crate.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound.max(1)
+    }
+}
+
+#[test]
+fn seeds_of_the_fuzzer_and_dumps_with_bytes_changed_are_read_or_refused() {
+    let mut files: Vec<Vec<u8>> = Vec::new();
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/dump");
+    for entry in fs::read_dir(seeds).expect("the seeds") {
+        files.push(fs::read(entry.expect("an entry").path()).expect("a seed"));
+    }
+    files.push(fs::read(recordings().join("random/g013.dot")).expect("a dump"));
+    let mut noise = Noise(2026);
+    let (mut taken, mut refused) = (0, 0);
+    for round in 0..4000 {
+        let mut bytes = files[round % files.len()].clone();
+        for _ in 0..noise.below(6) {
+            let at = noise.below(bytes.len());
+            match noise.below(5) {
+                0 => bytes[at] = noise.below(256) as u8,
+                1 => bytes.truncate(at),
+                2 => drop(bytes.drain(at..(at + noise.below(40)).min(bytes.len()))),
+                3 => bytes.insert(at, b"{}[]|\"\\;->=0"[noise.below(12)]),
+                _ => {
+                    let piece = bytes[at..(at + noise.below(200)).min(bytes.len())].to_vec();
+                    bytes.splice(at..at, piece);
+                }
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        match read(&*bytes, "changed") {
+            Ok(graphs) => {
+                taken += 1;
+                for graph in graphs {
+                    let (plan, _) = crate::plan::analysis::analyse(
+                        &graph,
+                        &cudart_model::Profile::default(),
+                        &|_| false,
+                    );
+                    assert!(plan.memory.is_some() || plan.problem.is_some());
+                }
+            }
+            Err(error) => {
+                refused += 1;
+                assert!(!error.to_string().contains(char::is_control), "{error:?}");
+            }
+        }
+    }
+    assert!(
+        taken > 500 && refused > 500,
+        "{taken} taken, {refused} refused"
+    );
+}

@@ -69,9 +69,9 @@ pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
         .fold(0, |sum, placed| sum.saturating_add(placed.bytes));
     let held = search.layout.bytes(&search.layout.held());
     let next = if search.graph.auto_free {
-        "the next launch frees them first (AutoFreeOnLaunch), the last one does not"
+        "the next launch frees first (AutoFreeOnLaunch), the last one does not"
     } else {
-        "until they are freed a second launch fails with 1 cudaErrorInvalidValue"
+        "before that is freed a second launch fails with 1 cudaErrorInvalidValue"
     };
     Some(Finding {
         kind: FindingKind::NeverFreed,

@@ -76,11 +76,13 @@ fn figures(memory: &MemoryPlan, machine: &Machine, out: &mut dyn Write) -> io::R
         .map_or(String::new(), |node| format!(", first at {node}"));
     let reserved = match memory.reserved_bytes {
         Some(reserved) => bytes(reserved),
+        None if memory.rule_explains_dump.is_none() => "not known".to_owned(),
         None => "not known: the rule does not give this dump's addresses".to_owned(),
     };
     let addresses = match (memory.addresses, memory.rule_explains_dump) {
         (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
-        (AddressSource::Dump, _) => "the driver's, from the dump; the rule gives others",
+        (AddressSource::Dump, Some(false)) => "the driver's, from the dump; the rule gives others",
+        (AddressSource::Dump, None) => "the driver's, from the dump; computing them takes too long",
         (AddressSource::Computed, _) => "computed by the driver's rule",
     };
     let figures = [

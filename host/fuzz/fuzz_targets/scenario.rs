@@ -1,0 +1,27 @@
+//! Any text as a scenario: read it and, where it is small, run it on the model.
+
+#![no_main]
+
+use cudart_model::Profile;
+use graph_memory_footprint::plan::{programme, scenario};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let scenario = match scenario::read(text, "fuzz") {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            assert!(!error.to_string().contains('\n'), "one line: {error}");
+            return;
+        }
+    };
+    let nodes: usize = scenario.instances.iter().map(|instance| instance.graph.nodes.len()).sum();
+    if nodes > 200 || scenario.instances.len() > 50 || scenario.steps.len() > 100 || scenario.streams > 50 {
+        return;
+    }
+    let played = programme::on_model(&scenario, &Profile::default());
+    let (programme, _) = played.unwrap_or_else(|stop| panic!("{stop}"));
+    assert_eq!(programme.steps.len(), scenario.steps.len());
+    for step in &programme.steps {
+        assert!(Some(step.planned.used_bytes) <= step.planned.reserved_bytes, "R50: {step:?}");
+    }
+});
