@@ -4,6 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use graph_memory_footprint::results::Action;
 use serde_json::Value;
@@ -39,7 +40,27 @@ fn plan(file: &Path, arguments: &[&str]) -> (Value, i32) {
         .ends();
     let plan = serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr));
+    let faults: Vec<String> = validator()
+        .iter_errors(&plan)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "{}:\n{}",
+        file.display(),
+        faults.join("\n")
+    );
     (plan, ended.code)
+}
+
+/// The published schema: every plan of these tests is held to it.
+fn validator() -> &'static jsonschema::Validator {
+    static VALIDATOR: OnceLock<jsonschema::Validator> = OnceLock::new();
+    VALIDATOR.get_or_init(|| {
+        let schema = include_str!("../schema/plan-v1.schema.json");
+        let schema = serde_json::from_str(schema).expect("the schema is JSON");
+        jsonschema::draft202012::new(&schema).expect("the schema is one")
+    })
 }
 
 fn text(file: &Path, arguments: &[&str]) -> Ended {
@@ -470,4 +491,26 @@ fn a_report_is_written_beside_the_text() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn plans_of_every_recorded_dump_are_what_the_schema_says() {
+    let mut count = 0;
+    for folder in ["random", "apps"] {
+        for entry in fs::read_dir(dump(folder)).expect("the recordings") {
+            let file = entry.expect("an entry").path();
+            if file.extension().is_some_and(|extension| extension == "dot") {
+                let (plan, code) = plan(&file, &[]);
+                assert_eq!((plan["schema_version"].as_u64(), code), (Some(1), 0));
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, 83);
+    let mut broken = plan(&scenario("forked-branches"), &[]).0;
+    broken["graphs"][0]["memory"]["footprint"] = Value::from(1);
+    assert!(
+        !validator().is_valid(&broken),
+        "a field that is not in the schema is a fault"
+    );
 }
