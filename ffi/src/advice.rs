@@ -69,7 +69,7 @@ table! {
       "An argument is out of range or does not fit the object's state: compare the call's arguments with its documentation (run with the log target cudart at trace to see them)."
 
     2 [cudaGraphAddMemAllocNode]
-      "The allocation alone is larger than the device could ever back: ask for fewer bytes (M10)."
+      "The allocation is larger than the device could ever back, alone or with those of the other graphs: addresses for graphs end at about twice the device's memory. Ask for fewer bytes, or destroy graphs (M10)."
     2 [cudaGraphLaunch cudaGraphUpload]
       "The device has no memory left to map the graph: free allocations that outlived their graphs, trim with cudaDeviceGraphMemTrim, then launch again; the stream and the graph stay usable (M13)."
     2 [cudaMallocAsync]

@@ -83,7 +83,13 @@ pub struct RunArgs {
     pub list: bool,
 
     /// Bytes that each allocation asks for, such as 64MiB or 1GB.
-    #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(
+        long,
+        default_value = "64MiB",
+        value_name = "SIZE",
+        value_parser = parse_bytes,
+        allow_hyphen_values = true
+    )]
     pub bytes: ByteSize,
 
     /// Graphs an experiment, where it uses several.

@@ -25,7 +25,7 @@ Exit codes:
   0   every check passed
   1   a check failed, or an error
   2   waived: this machine cannot run it (driver, device or memory pools)
-  3   inconclusive: graphs could not be made to overlap
+  3   inconclusive: what a claim is about could not be brought about
   64  wrong usage
   130 interrupted: what had ended was written";
 

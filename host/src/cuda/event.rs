@@ -36,9 +36,13 @@ impl<'rt> Event<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Those of the call; 900 while the stream is captured: a stream that waits for
+    /// such an event joins the capture, and what is allocated there is the graph's.
     #[doc(alias = "cudaEventRecord")]
     pub fn record(&self, stream: &Stream<'rt>) -> Result<()> {
+        if stream.is_captured() {
+            return Err(stream.captured("cudaEventRecord"));
+        }
         // SAFETY: both handles are alive as long as the values.
         let code = unsafe { self.runtime.api.cudaEventRecord(self.raw, stream.raw) };
         self.runtime.check("cudaEventRecord", code)

@@ -190,6 +190,8 @@ impl<'rt> Lab<'rt> {
         } = notebook.into_notes();
         let verdict = match error {
             Some(_) => Verdict::Fail,
+            // What checked nothing has shown nothing.
+            None if checks.is_empty() => Verdict::Inconclusive,
             None => Verdict::worst(checks.iter().map(|check| check.verdict)),
         };
         ExperimentResult {
