@@ -215,24 +215,32 @@ impl<'rt> Bench<'rt> {
         Ok(answer)
     }
 
-    /// Each kernel alone between two events, the elapsed times in microseconds.
+    /// Each kernel alone between two events, the elapsed times in microseconds. A
+    /// kernel before them keeps the device busy until all of it is queued, so that
+    /// the host's time is not in between.
     fn spin(&self, request: &Request) -> anyhow::Result<Answer> {
         let clocks = i64::try_from(request.get("clocks")?)?;
         let idle = Duration::from_millis(request.get("idle_ms")?);
         let stream = Stream::new(self.runtime)?;
         let (start, end) = (Event::new(self.runtime)?, Event::new(self.runtime)?);
-        let graph = Graph::new(self.runtime, self.device.ordinal())?;
-        graph.add_kernel(&[], self.kernel, clocks)?;
-        let exec = graph.instantiate()?;
+        let spin_for = |clocks| {
+            let graph = Graph::new(self.runtime, self.device.ordinal())?;
+            graph.add_kernel(&[], self.kernel, clocks)?;
+            graph.instantiate()
+        };
+        let gate = spin_for(i64::try_from(request.get("gate_clocks")?)?)?;
+        let exec = spin_for(clocks)?;
         let mut elapsed_us = Vec::new();
         for _ in 0..request.count("count")? {
             std::thread::sleep(idle);
+            launch(&gate, &stream)?;
             start.record(&stream)?;
             launch(&exec, &stream)?;
             end.record(&stream)?;
             end.synchronize()?;
             elapsed_us.push(f64::from(end.elapsed_ms_since(&start)?) * 1e3);
         }
+        gate.destroy()?;
         exec.destroy()?;
         stream.destroy()?;
         Ok(Answer::new().field("elapsed_us", elapsed_us))

@@ -15,7 +15,7 @@
 //! | `query count` | all four attributes and the device's memory; one attribute |
 //! | `trim bytes` | trim with nothing to give back, and after one graph |
 //! | `mapping bytes` | what mapping one graph's memory costs at every moment, beside plain allocation; `_done_ns` until the stream is idle |
-//! | `spin clocks count idle_ms` | kernels told to spin that long, by events, each after idling (Rust side only) |
+//! | `spin clocks count idle_ms gate_clocks` | kernels told to spin that long, by events, each after idling and a kernel of `gate_clocks` (Rust side only) |
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -76,7 +76,7 @@ impl Bed {
     ///
     /// As [`Side::start`].
     pub fn ours(&self) -> anyhow::Result<Side> {
-        let mut command = Command::new(&self.kit.ours);
+        let mut command = self.bound(&self.kit.ours);
         command.args(["serve", "--device", &self.device.to_string()]);
         command.args(self.runtime_arguments());
         Side::start(Whose::Ours, &mut command)
@@ -91,7 +91,8 @@ impl Bed {
         let Ok(counterpart) = &self.counterpart else {
             return Ok(None);
         };
-        let mut command = self.cpp_command(counterpart);
+        let mut command = self.bound(&counterpart.program);
+        self.choose_runtime(&mut command);
         command.args(["serve", &self.device.to_string()]);
         command.arg(&self.kit.kernel);
         Side::start(Whose::Cpp, &mut command).map(Some)
@@ -107,13 +108,49 @@ impl Bed {
         Ok([Some(ours), self.cpp()?].into_iter().flatten().collect())
     }
 
-    /// The C++ program, with the runtime that was asked for.
-    pub fn cpp_command(&self, counterpart: &Counterpart) -> Command {
-        let mut command = Command::new(&counterpart.program);
+    /// What our side says of the device and its runtime, and the host of itself.
+    pub fn describe(&self, hello: &Answer) -> Machine {
+        Machine {
+            backend: if hello.text("model").is_some() {
+                "model"
+            } else {
+                "cuda"
+            }
+            .to_owned(),
+            device: hello.text("device").unwrap_or("unknown").to_owned(),
+            clock_rate_khz: hello.integer("clock_rate_khz").unwrap_or(0),
+            multiprocessors: hello.integer("multiprocessors").unwrap_or(0),
+            device_free_bytes: hello.integer("device_free_bytes").unwrap_or(0),
+            driver_version: hello.integer("driver_version"),
+            runtime_version: hello.integer("runtime_version"),
+            runtime_path: hello.text("runtime_path").map(str::to_owned),
+            host_cpu: host_cpu().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            host_cpus: thread::available_parallelism().map_or(1, usize::from),
+            host_os: host_os().unwrap_or_else(|| std::env::consts::OS.to_owned()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sides_bound_to_cpus: self.machine.sides_bound_to_cpus.clone(),
+            ..Machine::default()
+        }
+    }
+
+    /// A side's program, on the same few processors as the other's: what a launch
+    /// costs differs more between processors than between the sides.
+    fn bound(&self, program: &Path) -> Command {
+        match &self.machine.sides_bound_to_cpus {
+            None => Command::new(program),
+            Some(cpus) => {
+                let mut command = Command::new(BINDER);
+                command.arg("--cpu-list").arg(cpus).arg(program);
+                command
+            }
+        }
+    }
+
+    /// Makes the C++ program load the runtime that was asked for.
+    fn choose_runtime(&self, command: &mut Command) {
         if let Some(folder) = self.cudart.as_deref().and_then(folder_of) {
             command.env("LD_LIBRARY_PATH", folder);
         }
-        command
     }
 
     /// Makes our program load the runtime that the C++ side loads.
@@ -126,6 +163,36 @@ impl Bed {
         };
         vec!["--cudart".into(), library.into()]
     }
+}
+
+/// Binds a program to processors; part of util-linux.
+const BINDER: &str = "taskset";
+
+/// How many processors a side has: one for its calls, one for the driver's threads.
+const CPUS: usize = 2;
+
+/// The processors for the sides, if this system can bind programs to some.
+pub fn cpus_for_sides() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let cpus = first_cpus(&status, CPUS)?;
+    let tried = Command::new(BINDER)
+        .args(["--cpu-list", &cpus, "true"])
+        .status();
+    tried.is_ok_and(|status| status.success()).then_some(cpus)
+}
+
+/// The first processors of the list of allowed ones, such as `0-3,8`.
+fn first_cpus(status: &str, count: usize) -> Option<String> {
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<u32>().ok()?..=last.parse().ok()?);
+    }
+    let first: Vec<String> = cpus.iter().take(count).map(u32::to_string).collect();
+    (!first.is_empty()).then(|| first.join(","))
 }
 
 /// The folder of a library, which may be given as one.
@@ -183,30 +250,6 @@ pub fn each(answers: &[Answer], name: &str, divisor: f64) -> anyhow::Result<Vec<
         .collect()
 }
 
-/// What our side says of the device and its runtime, and the host of itself.
-pub fn describe(hello: &Answer) -> Machine {
-    Machine {
-        backend: if hello.text("model").is_some() {
-            "model"
-        } else {
-            "cuda"
-        }
-        .to_owned(),
-        device: hello.text("device").unwrap_or("unknown").to_owned(),
-        clock_rate_khz: hello.integer("clock_rate_khz").unwrap_or(0),
-        multiprocessors: hello.integer("multiprocessors").unwrap_or(0),
-        device_free_bytes: hello.integer("device_free_bytes").unwrap_or(0),
-        driver_version: hello.integer("driver_version"),
-        runtime_version: hello.integer("runtime_version"),
-        runtime_path: hello.text("runtime_path").map(str::to_owned),
-        host_cpu: host_cpu().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-        host_cpus: thread::available_parallelism().map_or(1, usize::from),
-        host_os: host_os().unwrap_or_else(|| std::env::consts::OS.to_owned()),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..Machine::default()
-    }
-}
-
 fn host_cpu() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -240,6 +283,16 @@ mod tests {
         let turns = |side: usize| each(&answers[side], "turn", 1.0).unwrap();
         assert_eq!(turns(0), [1.0, 4.0, 5.0]);
         assert_eq!(turns(1), [2.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn the_first_allowed_processors_are_read_off_the_list() {
+        let first = |list: &str| first_cpus(&format!("Cpus_allowed_list:\t{list}\n"), 2);
+        assert_eq!(first("0-15").as_deref(), Some("0,1"));
+        assert_eq!(first("3,8-9").as_deref(), Some("3,8"));
+        assert_eq!(first("7").as_deref(), Some("7"));
+        assert_eq!(first(""), None);
+        assert_eq!(first_cpus("VmRSS: 1 kB\n", 2), None);
     }
 
     #[test]

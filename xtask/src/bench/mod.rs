@@ -177,7 +177,10 @@ fn make_bed(args: &Args, kit: Kit) -> anyhow::Result<Bed> {
         device: args.device,
         on_model: args.backend == Backend::Model,
         quick: args.quick,
-        machine: results::Machine::default(),
+        machine: results::Machine {
+            sides_bound_to_cpus: bed::cpus_for_sides(),
+            ..results::Machine::default()
+        },
         scratch,
     };
     if args.backend != Backend::Model {
@@ -185,7 +188,7 @@ fn make_bed(args: &Args, kit: Kit) -> anyhow::Result<Bed> {
         bed.counterpart =
             Counterpart::with_nvcc(&bed.kit, &env, into).map_err(|error| one_line(&error));
         match bed.ours() {
-            Ok(ours) => bed.machine = bed::describe(&ours.hello),
+            Ok(ours) => bed.machine = bed.describe(&ours.hello),
             Err(error) if args.backend == Backend::Cuda => {
                 return Err(error.context("there is no GPU to measure on"));
             }
@@ -199,7 +202,7 @@ fn make_bed(args: &Args, kit: Kit) -> anyhow::Result<Bed> {
     if bed.on_model {
         let into = bed.scratch.path();
         bed.counterpart = Counterpart::with_model(&bed.kit, into).map_err(|error| one_line(&error));
-        bed.machine = bed::describe(&bed.ours()?.hello);
+        bed.machine = bed.describe(&bed.ours()?.hello);
         anyhow::ensure!(
             args.sample.is_none(),
             Trouble::new("the sample runs on a GPU only", "leave --sample out")

@@ -53,6 +53,8 @@ pub struct Machine {
     pub host_cpu: String,
     /// Processors that this process may use.
     pub host_cpus: usize,
+    /// The processors that both sides were bound to while they took turns.
+    pub sides_bound_to_cpus: Option<String>,
     /// The operating system and its version.
     pub host_os: String,
     /// The version of this program.

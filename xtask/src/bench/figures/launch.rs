@@ -8,7 +8,7 @@ use crate::bench::stats::Spread;
 
 /// Pairs of processes: what a process gets by chance, such as where its memory
 /// lies, is not to decide.
-const PROCESSES: usize = 3;
+const PROCESSES: usize = 5;
 
 /// Rounds of a pair.
 const ROUNDS: usize = 16;

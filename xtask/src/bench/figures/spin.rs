@@ -43,6 +43,11 @@ const LEAST_JUDGED_US: u64 = 20;
 const SLACK_PART: f64 = 0.02;
 const SLACK_US: f64 = 2.0;
 
+/// How long the device is kept busy before each spin, so that everything is queued
+/// when it begins: the host takes some ten microseconds for that, and more when it
+/// has just woken up.
+const GATE_US: u64 = 200;
+
 /// The two requests whose difference shows the clock rate.
 const SHORT_US: u64 = 1_000;
 const LONG_US: u64 = 50_000;
@@ -56,6 +61,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
     let nominal_khz = ours.hello.number("clock_rate_khz")?;
     let mut asker = Asker {
         side: &mut ours,
+        gate_clocks: clocks(GATE_US, nominal_khz),
         limit,
     };
     asker.spin(0, 3, 0)?;
@@ -107,7 +113,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         let times = asker.spin(clocks(request_us, khz), count, 0)?;
         note(figure, &mut worst, "spin", request_us, empty_us, &times);
     }
-    // The launch takes longer on a device that idled, so it is measured as well.
+    // A launch may take longer on a device that idled, so it is measured as well.
     let empty = asker.spin(0, 2 * IDLE_COUNT, IDLE_MS)?;
     let empty_us = Spread::of(empty.iter().copied()).map_or(0.0, |spread| spread.median);
     figure.times(
@@ -191,13 +197,17 @@ fn clocks(us: u64, khz: f64) -> u64 {
 
 struct Asker<'s> {
     side: &'s mut side::Side,
+    gate_clocks: u64,
     limit: Limit,
 }
 
 impl Asker<'_> {
     /// Elapsed microseconds of each of several spins.
     fn spin(&mut self, clocks: u64, count: u64, idle_ms: u64) -> anyhow::Result<Vec<f64>> {
-        let request = format!("spin clocks={clocks} count={count} idle_ms={idle_ms}");
+        let request = format!(
+            "spin clocks={clocks} count={count} idle_ms={idle_ms} gate_clocks={}",
+            self.gate_clocks
+        );
         let limit = self.limit.left() + std::time::Duration::from_secs(10);
         self.side.ask(&request, limit)?.numbers("elapsed_us")
     }
