@@ -51,6 +51,9 @@ pub(super) enum Anchor {
     End,
 }
 
+/// Columns between a text below an axis and the drawing's edge.
+const AXIS_MARGIN: f64 = 4.0;
+
 impl Canvas {
     /// An empty drawing. The title and the summary are its text alternative.
     pub(super) fn new(width: f64, height: f64, title: &str, summary: &str) -> Self {
@@ -91,7 +94,8 @@ impl Canvas {
 
     /// A text below an axis, around `x` but within the drawing's width.
     pub(super) fn axis_text(&mut self, x: f64, y: f64, width: f64, text: &str) {
-        let half = width_of(text) / 2.0;
+        // The width is an estimate, and letters at the very edge would be cut off.
+        let half = width_of(text) / 2.0 + AXIS_MARGIN;
         let x = x.min(width - half).max(half);
         self.text(x, y, Anchor::Middle, "muted", text);
     }
