@@ -1,6 +1,6 @@
 //! The program of this workspace, for tasks that run it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The repository.
@@ -11,14 +11,21 @@ pub fn root() -> PathBuf {
         .to_owned()
 }
 
-/// The binary as `cargo test` has built it, or builds it.
+/// The binary as `cargo test` has built it; by itself, `cargo test -p xtask` builds
+/// none, and then it is built elsewhere: with other features of its dependencies it
+/// would take the place of libraries that other tests are linked to.
 pub fn program() -> PathBuf {
+    let name = format!("graph-memory-footprint{}", std::env::consts::EXE_SUFFIX);
+    let built = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name(name);
+    if built.exists() {
+        return built;
+    }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        // The package has another program too.
         .args(["build", "--quiet", "--bin", "graph-memory-footprint"])
         .args(["--message-format", "json"])
+        .args(["--target-dir", env!("CARGO_TARGET_TMPDIR")])
         .output()
         .expect("cargo starts");
     assert!(output.status.success());
