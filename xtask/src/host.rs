@@ -33,13 +33,13 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
         )
         .into());
     }
-    Ok(binary(root))
+    Ok(binary(root, "release"))
 }
 
-/// Where cargo puts the binary in release.
-pub fn binary(root: &Path) -> PathBuf {
+/// Where cargo puts the binary of a profile.
+pub fn binary(root: &Path, profile: &str) -> PathBuf {
     target_folder(root)
-        .join("release")
+        .join(profile)
         .join(PACKAGE)
         .with_extension(env::consts::EXE_EXTENSION)
 }

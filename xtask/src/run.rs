@@ -26,6 +26,9 @@ pub struct Args {
     pub options: Vec<OsString>,
 }
 
+/// The profile of the workspace that is quick to build.
+const PROFILE: &str = "quick";
+
 /// Runs the subcommand; the exit code is the experiments' own.
 ///
 /// # Errors
@@ -46,9 +49,9 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let mut command = Command::new(cargo);
     command
         .current_dir(root)
-        .args(["run", "--release", "--package", PACKAGE]);
+        .args(["run", "--profile", PROFILE, "--package", PACKAGE]);
     // A first build takes a while and should be seen to; later ones say nothing.
-    if host::binary(root).exists() {
+    if host::binary(root, PROFILE).exists() {
         command.arg("--quiet");
     }
     command
