@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::cuda::CudaError;
+use crate::cuda::{CudaError, KernelError};
 use crate::results::{RunResult, Verdict};
 
 /// Exit code of a run in which every check passed.
@@ -93,6 +93,19 @@ impl Stop {
 impl From<CudaError> for Stop {
     fn from(error: CudaError) -> Self {
         Self::error(error.to_string(), error.advice())
+    }
+}
+
+impl From<KernelError> for Stop {
+    fn from(error: KernelError) -> Self {
+        let remedy = match &error {
+            KernelError::Cuda { error, .. } => error.advice(),
+            KernelError::NoRoute(_) => {
+                "use a CUDA runtime of 12.8 or later, or leave --kernel-route out"
+            }
+            KernelError::Nul(_) => "give a PTX text file",
+        };
+        Self::error(format!("the kernel cannot be loaded: {error}"), remedy)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 
 use crate::backend::{self, Chosen};
 use crate::cli::{Cli, Command, DeviceChoice, RunArgs};
-use crate::cuda::{Device, Kernel, KernelError, Runtime};
+use crate::cuda::{Device, Kernel, Runtime};
 use crate::exit::{self, Stop, StopKind};
 use crate::experiments::{Choices, Experiment, Lab, OF_THE_SAMPLE};
 use crate::kernel_source::{KERNEL_NAME, KernelSource};
@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
         let kernel = self
             .source
             .load(self.runtime, capability, route)
-            .map_err(kernel_stop)?;
+            .map_err(Stop::from)?;
         Ok((kernel, clock_rate_khz))
     }
 
@@ -355,17 +355,6 @@ fn describe(runtime: &Runtime, why: Option<String>) -> Backend {
         runtime_version: runtime.runtime_version().map(|version| version.to_string()),
         driver_version: runtime.driver_version().map(|version| version.to_string()),
     }
-}
-
-fn kernel_stop(error: KernelError) -> Stop {
-    let remedy = match &error {
-        KernelError::Cuda { error, .. } => error.advice(),
-        KernelError::NoRoute(_) => {
-            "use a CUDA runtime of 12.8 or later, or leave --kernel-route out"
-        }
-        KernelError::Nul(_) => "give a PTX text file",
-    };
-    Stop::error(format!("the kernel cannot be loaded: {error}"), remedy)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use super::result::{Machine, Plan, Programme, SCHEMA_VERSION, VerifiedOn};
 use super::scenario::{self, Scenario};
 use super::text;
 use crate::backend;
-use crate::cuda::{Device, KernelError, Runtime};
+use crate::cuda::{Device, Runtime};
 use crate::exit::{self, Stop};
 use crate::kernel_source::KernelSource;
 use crate::report::plan_page;
@@ -346,7 +346,7 @@ impl<'a> Planner<'a> {
         let route = self.args.on.kernel_route.into();
         let kernel = source
             .load(runtime, info.compute_capability, route)
-            .map_err(kernel_stop)?;
+            .map_err(Stop::from)?;
         let stage = Stage {
             runtime,
             device,
@@ -369,17 +369,6 @@ fn verified_on(runtime: &Runtime, device: String) -> VerifiedOn {
         driver_version: runtime.driver_version().map(|version| version.to_string()),
         model: runtime.model_description(),
     }
-}
-
-fn kernel_stop(error: KernelError) -> Stop {
-    let remedy = match &error {
-        KernelError::Cuda { error, .. } => error.advice(),
-        KernelError::NoRoute(_) => {
-            "use a CUDA runtime of 12.8 or later, or leave --kernel-route out"
-        }
-        KernelError::Nul(_) => "give a PTX text file",
-    };
-    Stop::error(format!("the kernel cannot be loaded: {error}"), remedy)
 }
 
 /// Addresses at which some graph leaves an allocation that outlives its launch.

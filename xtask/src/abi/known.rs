@@ -59,6 +59,9 @@ const fn from(
     }
 }
 
+/// Why the size of `cudaDeviceProp` does not matter.
+const OF_DEVICE_PROP: &str = "not in the table as a struct: the call gets a zeroed buffer larger than any version's, and only the name at its start is read";
+
 /// The known differences.
 pub const KNOWN: &[Known] = &[
     before(
@@ -71,13 +74,13 @@ pub const KNOWN: &[Known] = &[
         Release::new(12, 0),
         "cudaDeviceProp",
         &[Aspect::Size],
-        "not in the table as a struct: the call gets a zeroed buffer larger than any version's, and only the name at its start is read",
+        OF_DEVICE_PROP,
     ),
     from(
         Release::new(13, 0),
         "cudaDeviceProp",
         &[Aspect::Size],
-        "not in the table as a struct: the call gets a zeroed buffer larger than any version's, and only the name at its start is read",
+        OF_DEVICE_PROP,
     ),
     from(
         Release::new(13, 0),
