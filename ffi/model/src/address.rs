@@ -340,6 +340,13 @@ impl AddressSpace {
         &self.set_aside
     }
 
+    /// What placing the allocations has cost so far: how many places in the order of
+    /// the nodes were looked at. In a captured stream that is about one for each memory
+    /// node, in a graph of many branches one for each branch too.
+    pub fn steps(&self) -> u64 {
+        self.free.steps()
+    }
+
     /// The sizes that the space goes by.
     pub fn granularity(&self) -> Granularity {
         self.granularity

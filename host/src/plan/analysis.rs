@@ -1,13 +1,12 @@
 //! From a graph's description to its plan.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use cudart_model::Profile;
 
 use super::description::{Freed, Graph, Kind, Work};
 use super::findings;
-use super::layout::{Layout, LayoutError, Layouts, Source};
+use super::layout::{Effort, Layout, LayoutError, Layouts, Source};
 use super::result::{
     AddressSource, AllocationPlan, BlockPlan, GraphPlan, MemoryPlan, Problem, RegionPlan,
     TimelineEvent,
@@ -15,13 +14,13 @@ use super::result::{
 use super::timeline::{self, Timeline};
 use super::units;
 
-/// The longest that computing a graph's addresses may take where nothing else tells
-/// them.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What computing a graph's addresses may take where nothing else tells them: about a
+/// minute.
+const EFFORT: Effort = Effort::steps(600_000_000);
 
 /// The same where a dump has them, and only what is reserved and most findings would
-/// be missing. Captured graphs of a million nodes take a second.
-const PATIENCE_WITH_DUMP: Duration = Duration::from_secs(6);
+/// be missing: about two seconds. Enough for a million nodes in a dozen branches.
+const EFFORT_WITH_DUMP: Effort = Effort::steps(40_000_000);
 
 /// A graph's plan, and its layout where it has one.
 #[must_use]
@@ -87,10 +86,9 @@ pub fn analyse(
         return (plan, None);
     }
     let dumped = graph.allocations().all(|(.., address)| address.is_some());
-    let patience = if dumped { PATIENCE_WITH_DUMP } else { PATIENCE };
-    let until = Instant::now() + patience;
+    let effort = if dumped { EFFORT_WITH_DUMP } else { EFFORT };
     let mut rule_computed = true;
-    let layout = match Layouts::of(graph, machine.granularity(), until) {
+    let layout = match Layouts::of(graph, machine.granularity(), effort) {
         Ok(layouts) => {
             plan.findings = findings::find(graph, &layouts, frees_known);
             layouts.dumped.unwrap_or(layouts.computed)

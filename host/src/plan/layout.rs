@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::time::{Duration, Instant};
 
 use cudart_model::address::{AddressError, AddressSpace, BlockSet, Granularity, Order};
 
@@ -12,12 +11,26 @@ use super::name::Name;
 /// Where addresses are taken from when nothing else is known (M2).
 pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
 
-/// Nodes that are laid out before the time is asked.
-const ASK_THE_TIME: NodeIndex = 1024;
+/// How much work layouts may be, in nodes added and places in their order looked at
+/// ([`AddressSpace::steps`]): about 50 ns each. Not a time, so that a plan is the same
+/// on every machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    left: u64,
+}
 
-/// A time that does not come.
-fn forever() -> Instant {
-    Instant::now() + Duration::from_secs(1 << 30)
+impl Effort {
+    /// As much as it takes.
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self { left: u64::MAX }
+    }
+
+    /// So many steps.
+    #[must_use]
+    pub const fn steps(left: u64) -> Self {
+        Self { left }
+    }
 }
 
 /// An allocation in its place.
@@ -83,14 +96,14 @@ impl Layouts {
     ///
     /// # Errors
     ///
-    /// As [`Layout::computed`].
+    /// As [`Layout::changed`].
     pub fn of(
         graph: &Graph,
         granularity: Granularity,
-        until: Instant,
+        mut effort: Effort,
     ) -> Result<Self, LayoutError> {
         let change = Change::default();
-        let (computed, order) = Layout::changed(graph, granularity, &change, until)?;
+        let (computed, order) = Layout::changed(graph, granularity, &change, &mut effort)?;
         let dumped = Layout::dumped(graph, granularity).map(|dumped| Layout {
             // What is set aside depends on which allocations took new space.
             reserved_bytes: computed
@@ -189,7 +202,7 @@ impl Layout {
     ///
     /// As [`Layout::computed`].
     pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, LayoutError> {
-        let layouts = Layouts::of(graph, granularity, forever())?;
+        let layouts = Layouts::of(graph, granularity, Effort::unlimited())?;
         Ok(layouts.dumped.unwrap_or(layouts.computed))
     }
 
@@ -200,7 +213,8 @@ impl Layout {
     /// The first node that the runtime would refuse: 0 bytes (1), more bytes than
     /// there are addresses (2).
     pub fn computed(graph: &Graph, granularity: Granularity) -> Result<Self, LayoutError> {
-        let changed = Self::changed(graph, granularity, &Change::default(), forever());
+        let mut effort = Effort::unlimited();
+        let changed = Self::changed(graph, granularity, &Change::default(), &mut effort);
         changed.map(|(layout, _)| layout)
     }
 
@@ -208,12 +222,13 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// As [`Layout::computed`], and when it takes until `until`.
+    /// As [`Layout::computed`], and when it takes more than the effort, which is lessened
+    /// by what it takes.
     pub fn changed(
         graph: &Graph,
         granularity: Granularity,
         change: &Change,
-        until: Instant,
+        effort: &mut Effort,
     ) -> Result<(Self, Order), LayoutError> {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
@@ -222,7 +237,8 @@ impl Layout {
         let (mut order, mut later) = (Order::new(), Vec::new());
         let mut addresses: HashMap<NodeIndex, u64> = HashMap::new();
         for (index, node) in graph.indexed() {
-            if index % ASK_THE_TIME == ASK_THE_TIME - 1 && Instant::now() >= until {
+            if u64::from(index) + space.steps() >= effort.left {
+                effort.left = 0;
                 return Err(LayoutError::TakesTooLong);
             }
             add_node(&mut order, graph, index, change, &mut later);
@@ -245,6 +261,8 @@ impl Layout {
                 _ => {}
             }
         }
+        let steps = graph.nodes.len() as u64 + space.steps();
+        effort.left = effort.left.saturating_sub(steps);
         let allocations: Vec<Placed> = space
             .allocations()
             .iter()

@@ -44,7 +44,8 @@ impl Name {
 
 /// `graph_1_node_2` as its numbers; what would not come out the same is none.
 fn dumped(text: &str) -> Option<Name> {
-    let (graph, node) = text.strip_prefix("graph_")?.split_once("_node_")?;
+    let (graph, node) = text.strip_prefix("graph_")?.split_once('_')?;
+    let node = node.strip_prefix("node_")?;
     Some(Name::Dumped {
         graph: plain_number(graph)?,
         node: plain_number(node)?,

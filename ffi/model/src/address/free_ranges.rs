@@ -3,7 +3,6 @@
 //!
 //! The free nodes are sorted into lines: see [`Lines`].
 
-use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 
 use super::few::Few;
@@ -18,6 +17,8 @@ pub(super) struct FreeRange {
     /// The free node after which the range may be used: the newest of those
     /// whose ranges were joined.
     pub(super) owner: usize,
+    /// The owner's line.
+    line: usize,
 }
 
 /// All freed ranges. A free node owns at most one: joining gives all to the
@@ -27,16 +28,19 @@ pub(super) struct FreeRanges {
     by_start: Few<u64, FreeRange>,
     by_size: Few<(u64, u64), ()>,
     owners: Few<usize, ()>,
-    /// By chain of the [`Order`], then by line.
-    by_chain: Few<(usize, usize), OnChain>,
+    /// By chain of the [`Order`].
+    by_chain: Vec<Vec<OnChain>>,
     lines: Lines,
+    /// What searching has cost so far.
+    steps: u64,
 }
 
 /// The ranges of one line whose owners lie on one chain of the [`Order`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct OnChain {
+    line: usize,
     by_position: Few<usize, (u64, u64)>,
-    by_size: Few<(u64, u64), ()>,
+    by_size: Few<(u64, u64), usize>,
 }
 
 impl FreeRanges {
@@ -45,10 +49,19 @@ impl FreeRanges {
         self.by_start.insert(range.start, range);
         self.by_size.insert(key, ());
         self.owners.insert(range.owner, ());
-        let line = self.lines.line(range.owner);
-        if let Some(ranges) = self.by_chain.or_default((place.chain, line)) {
-            ranges.by_position.insert(place.position, key);
-            ranges.by_size.insert(key, ());
+        let line = range.line;
+        if self.by_chain.len() <= place.chain {
+            self.by_chain.resize_with(place.chain + 1, Vec::new);
+        }
+        let Some(on_chain) = self.by_chain.get_mut(place.chain) else {
+            return;
+        };
+        match on_chain.iter_mut().find(|ranges| ranges.line == line) {
+            Some(ranges) => {
+                ranges.by_position.insert(place.position, key);
+                ranges.by_size.insert(key, place.position);
+            }
+            None => on_chain.push(OnChain::with(line, place.position, key)),
         }
     }
 
@@ -60,14 +73,25 @@ impl FreeRanges {
         let Some(place) = order.place(range.owner) else {
             return;
         };
-        let at = (place.chain, self.lines.line(range.owner));
-        if let Some(ranges) = self.by_chain.get_mut(&at) {
+        let line = range.line;
+        let Some(on_chain) = self.by_chain.get_mut(place.chain) else {
+            return;
+        };
+        let Some(at) = on_chain.iter().position(|ranges| ranges.line == line) else {
+            return;
+        };
+        if let Some(ranges) = on_chain.get_mut(at) {
             ranges.by_position.remove(&place.position);
             ranges.by_size.remove(&key);
             if ranges.by_size.is_empty() {
-                self.by_chain.remove(&at);
+                on_chain.swap_remove(at);
             }
         }
+    }
+
+    /// What searching and sorting have cost so far, in places looked at.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps + self.lines.steps()
     }
 
     /// Gives up the range `start..start + bytes` at the free node `owner`,
@@ -76,23 +100,23 @@ impl FreeRanges {
         let Some(place) = order.place(owner) else {
             return;
         };
-        self.lines.add(order, owner, place);
-        let line = self.lines.line(owner);
+        let line = self.lines.add(order, owner, place);
         let mut joined = FreeRange {
             start,
             bytes,
             owner,
+            line,
         };
         let below = self.by_start.range(..start).next_back().map(|(_, &r)| r);
         if let Some(below) = below.filter(|r| r.start + r.bytes == start)
-            && self.lines.line(below.owner) == line
+            && below.line == line
         {
             self.remove(order, below);
             joined.start = below.start;
             joined.bytes += below.bytes;
         }
         let above = self.by_start.get(&(start + bytes)).copied();
-        if let Some(above) = above.filter(|r| self.lines.line(r.owner) == line) {
+        if let Some(above) = above.filter(|r| r.line == line) {
             self.remove(order, above);
             joined.bytes += above.bytes;
         }
@@ -115,28 +139,27 @@ impl FreeRanges {
         Some(found.start)
     }
 
-    fn find(&self, order: &Order, node: usize, bytes: u64) -> Option<FreeRange> {
+    fn find(&mut self, order: &Order, node: usize, bytes: u64) -> Option<FreeRange> {
         let oldest = self.owners.first()?;
         let (largest, _) = self.by_size.last()?;
         if largest < bytes {
             return None;
         }
-        let mut best: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        // The best fit of each stretch, with its line.
+        let mut fits: Vec<(usize, (u64, u64))> = Vec::new();
         let mut reach = Reach::new(order, oldest);
-        let mut seen = Seen::default();
+        // How many owners the search has come past.
+        let mut seen = 0;
+        let mut steps = 0;
         for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
-                let mut reached = 0;
-                let lines = self.by_chain.range((chain, 0)..=(chain, usize::MAX));
-                for ((_, line), ranges) in lines {
-                    if let Some(fit) = ranges.best_fit(&positions, bytes) {
-                        let best = best.entry(line).or_insert(fit);
-                        *best = fit.min(*best);
+                for ranges in self.by_chain.get(chain).into_iter().flatten() {
+                    if let Some(fit) = ranges.best_fit(&positions, bytes, &mut steps) {
+                        fits.push((ranges.line, fit));
                     }
-                    reached += ranges.reached_by(positions.end);
+                    seen += ranges.all_reached_by(&positions);
                 }
-                seen.add(chain, reached);
-                if seen.total == self.owners.len() {
+                if seen == self.owners.len() {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
@@ -146,54 +169,108 @@ impl FreeRanges {
                 break;
             }
         }
-        let of_longest = best
-            .into_iter()
-            .map(|(line, (_, start))| (self.lines.length(line), start));
+        self.steps += steps + reach.steps;
+        fits.sort_unstable();
+        let best_of_lines = fits.chunk_by(|(one, _), (other, _)| one == other);
+        let of_longest = best_of_lines
+            .filter_map(|of_line| of_line.first())
+            .map(|&(line, (_, start))| (self.lines.length(line), start));
         let (_, start) = of_longest.max()?;
         self.by_start.get(&start).copied()
     }
 }
 
 impl OnChain {
-    fn covers(&self, end: usize) -> bool {
-        self.by_position.last().is_none_or(|last| last < end)
-    }
-
-    /// The smallest range, then the lowest, of at least `bytes` among those
-    /// owned within `positions`. When the chain is reached up to its last
-    /// owner, what lies below `positions` was seen before and may be looked at
-    /// again, which saves going through the owners one by one.
-    fn best_fit(&self, positions: &Range<usize>, bytes: u64) -> Option<(u64, u64)> {
-        if self.covers(positions.end) {
-            return self.by_size.range((bytes, 0)..).next().map(|(key, ())| key);
+    fn with(line: usize, position: usize, key: (u64, u64)) -> Self {
+        let (mut by_position, mut by_size) = (Few::default(), Few::default());
+        by_position.insert(position, key);
+        by_size.insert(key, position);
+        Self {
+            line,
+            by_position,
+            by_size,
         }
-        let within = self
-            .by_position
-            .range(positions.clone())
-            .map(|(_, &key)| key);
-        within.filter(|&(size, _)| size >= bytes).min()
     }
 
-    /// How many owners lie below the position `end`.
-    fn reached_by(&self, end: usize) -> usize {
-        if self.covers(end) {
-            self.by_position.len()
-        } else {
-            self.by_position.range(..end).count()
+    /// The smallest range, then the lowest, of at least `bytes` among those owned
+    /// within `positions`. Owners below these were come past before, so theirs may
+    /// be the answer as well.
+    fn best_fit(
+        &self,
+        positions: &Range<usize>,
+        bytes: u64,
+        steps: &mut u64,
+    ) -> Option<(u64, u64)> {
+        let mut ascending = self.by_size.range((bytes, 0)..);
+        let (smallest, &position) = ascending.next()?;
+        if position < positions.end {
+            return Some(smallest);
+        }
+        // Two ways lead on and are gone in step: through the owners that are reached,
+        // and through the ranges by size until one's owner is. The first is short
+        // where little is reached, the second where little is not.
+        let mut best = None;
+        let mut reached = self.by_position.range(positions.clone());
+        loop {
+            *steps += 1;
+            match reached.next() {
+                Some((_, &key)) if key.0 >= bytes => {
+                    best = Some(best.map_or(key, |best| key.min(best)));
+                }
+                Some(_) => {}
+                None => return best,
+            }
+            let (key, &position) = ascending.next()?;
+            if position < positions.end {
+                return Some(key);
+            }
+        }
+    }
+
+    /// How many owners there are, if this stretch reaches the last of them. With one
+    /// that is not reached the search cannot end early, and need not count.
+    fn all_reached_by(&self, positions: &Range<usize>) -> usize {
+        match self.by_position.last() {
+            Some(last) if positions.contains(&last) => self.by_position.len(),
+            _ => 0,
         }
     }
 }
 
-/// How many of the owners a search has come past, chain by chain.
-#[derive(Default)]
-struct Seen {
-    by_chain: HashMap<usize, usize>,
-    total: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Seen {
-    fn add(&mut self, chain: usize, owners: usize) {
-        let before = self.by_chain.insert(chain, owners).unwrap_or(0);
-        self.total = self.total + owners - before;
+    #[test]
+    fn the_best_fit_is_the_smallest_of_those_that_are_reached() {
+        let mut noise = 1_u64;
+        let mut below = |bound: u64| {
+            noise = noise
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (noise >> 33) % bound
+        };
+        for _ in 0..400 {
+            let count = 1 + below(80);
+            let ranges: Vec<(usize, (u64, u64))> = (0..count)
+                .map(|owner| (3 * owner as usize, (512 * (1 + below(12)), owner << 20)))
+                .collect();
+            let (position, key) = ranges[0];
+            let mut on_chain = OnChain::with(1, position, key);
+            for &(position, key) in &ranges[1..] {
+                on_chain.by_position.insert(position, key);
+                on_chain.by_size.insert(key, position);
+            }
+            for _ in 0..20 {
+                let (end, bytes) = (below(3 * count + 2) as usize, 512 * (1 + below(13)));
+                let reached = ranges.iter().filter(|(position, _)| *position < end);
+                let fits = reached.map(|(_, key)| *key).filter(|key| key.0 >= bytes);
+                let found = on_chain.best_fit(&(0..end), bytes, &mut 0);
+                assert_eq!(found, fits.min(), "{bytes} bytes up to {end} of {ranges:?}");
+                let all = ranges.iter().all(|(position, _)| *position < end);
+                let seen = if all { ranges.len() } else { 0 };
+                assert_eq!(on_chain.all_reached_by(&(0..end)), seen);
+            }
+        }
     }
 }

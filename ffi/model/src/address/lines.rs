@@ -17,16 +17,17 @@ use super::order::{Order, Place, Reach};
 /// all that the node had heard of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
-    line_of: Few<usize, usize>,
-    /// Numbered from 1.
+    /// In the order in which they were started, which is that of their first nodes.
     lines: Vec<Line>,
     /// The last nodes of the lines.
     last: Few<usize, ()>,
-    /// By chain of the order, and the position there.
-    last_on_chain: Few<(usize, usize), usize>,
+    /// The line of each last node, by chain of the order and by the position there.
+    last_on_chain: Vec<Few<usize, usize>>,
     /// Made when a free node first has a choice, which in a captured stream never
     /// happens.
     heard: Option<Box<Heard>>,
+    /// What sorting has cost so far.
+    steps: u64,
 }
 
 /// A line: its first and its last free node, and how many it has.
@@ -38,8 +39,8 @@ struct Line {
 }
 
 impl Lines {
-    /// Sorts the free node `node`, which lies at `place`, into a line.
-    pub(super) fn add(&mut self, order: &Order, node: usize, place: Place) {
+    /// Sorts the free node `node`, which lies at `place`, into a line, and returns which.
+    pub(super) fn add(&mut self, order: &Order, node: usize, place: Place) -> usize {
         let number = match self.line_to_go_on_with(order, node) {
             Some(line) => line,
             None => {
@@ -51,35 +52,38 @@ impl Lines {
                     last: node,
                     length: 0,
                 });
-                self.lines.len()
+                self.lines.len() - 1
             }
         };
-        if let Some(line) = self.lines.get_mut(number.saturating_sub(1)) {
+        if let Some(line) = self.lines.get_mut(number) {
             self.last.remove(&line.last);
-            if let Some(at) = order.place(line.last) {
-                self.last_on_chain.remove(&(at.chain, at.position));
+            if let Some(at) = order.place(line.last)
+                && let Some(on_chain) = self.last_on_chain.get_mut(at.chain)
+            {
+                on_chain.remove(&at.position);
             }
             line.last = node;
             line.length += 1;
         }
-        self.line_of.insert(node, number);
         self.last.insert(node, ());
-        self.last_on_chain
-            .insert((place.chain, place.position), node);
+        if self.last_on_chain.len() <= place.chain {
+            self.last_on_chain
+                .resize_with(place.chain + 1, Few::default);
+        }
+        if let Some(on_chain) = self.last_on_chain.get_mut(place.chain) {
+            on_chain.insert(place.position, number);
+        }
+        number
     }
 
-    /// The line of a free node; 0 for any other node.
-    pub(super) fn line(&self, node: usize) -> usize {
-        self.line_of.get(&node).copied().unwrap_or(0)
+    /// What sorting has cost so far, in places looked at.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps + self.heard.as_ref().map_or(0, |heard| heard.steps)
     }
 
     /// How many free nodes a line has.
     pub(super) fn length(&self, line: usize) -> usize {
-        self.numbered(line).map_or(0, |line| line.length)
-    }
-
-    fn numbered(&self, line: usize) -> Option<&Line> {
-        self.lines.get(line.checked_sub(1)?)
+        self.lines.get(line).map_or(0, |line| line.length)
     }
 
     fn line_to_go_on_with(&mut self, order: &Order, node: usize) -> Option<usize> {
@@ -89,9 +93,9 @@ impl Lines {
         }
         let mut heard = self.heard.take().unwrap_or_default();
         let starts = |node: usize| {
-            let line = self.line_of.get(&node).copied()?;
-            let started = self.numbered(line).is_some_and(|line| line.first == node);
-            started.then_some(line)
+            self.lines
+                .binary_search_by_key(&node, |line| line.first)
+                .ok()
         };
         let first = heard.first_of(order, starts, node, &ended);
         self.heard = Some(heard);
@@ -100,7 +104,7 @@ impl Lines {
     }
 
     /// The lines whose last node `node` is ordered after.
-    fn ended_before(&self, order: &Order, node: usize) -> BTreeSet<usize> {
+    fn ended_before(&mut self, order: &Order, node: usize) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let Some(oldest) = self.last.first() else {
             return found;
@@ -108,10 +112,10 @@ impl Lines {
         let mut reach = Reach::new(order, oldest);
         for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
-                let last = self
-                    .last_on_chain
-                    .range((chain, positions.start)..(chain, positions.end));
-                found.extend(last.map(|(_, &node)| self.line(node)));
+                if let Some(on_chain) = self.last_on_chain.get(chain) {
+                    let last = on_chain.range(positions);
+                    found.extend(last.map(|(_, &line)| line));
+                }
                 if found.len() == self.last.len() {
                     ControlFlow::Break(())
                 } else {
@@ -122,6 +126,7 @@ impl Lines {
                 break;
             }
         }
+        self.steps += reach.steps;
         found
     }
 }
@@ -136,6 +141,8 @@ struct Heard {
     entries: Vec<Entry>,
     /// The entry that goes on from another with a line, so that equal lists are one.
     next: Few<(usize, usize), usize>,
+    /// How many entries were looked at so far.
+    steps: u64,
 }
 
 /// A line, and the list that it stands at the end of.
@@ -164,9 +171,14 @@ impl Heard {
             self.list_of.push(list);
         }
         let list = self.by_dependencies(order, node);
-        self.back_from(list)
+        let mut steps = 0;
+        let first = self
+            .back_from(list)
+            .inspect(|_| steps += 1)
             .filter(|line| lines.contains(line))
-            .last()
+            .last();
+        self.steps += steps;
+        first
     }
 
     /// What the dependencies of `node` have heard of together.
@@ -179,6 +191,7 @@ impl Heard {
             } else if list != 0 {
                 let known: BTreeSet<usize> = self.back_from(all).collect();
                 let mut new: Vec<usize> = self.back_from(list).collect();
+                self.steps += (known.len() + new.len()) as u64;
                 new.retain(|line| !known.contains(line));
                 for line in new.into_iter().rev() {
                     all = self.extended(all, line);

@@ -11,7 +11,8 @@
 //! time in the number of pairs of chains that depend on each other, however
 //! many nodes they have.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
@@ -26,6 +27,7 @@ pub struct Order {
     /// Some dependency points from a newer node to an older one, so that an
     /// ancestor may be newer than its descendant.
     has_backward: bool,
+    spare_room: SpareRoom,
 }
 
 #[derive(Clone, Debug)]
@@ -95,6 +97,7 @@ impl Order {
     pub fn shrink_to_fit(&mut self) {
         self.nodes.shrink_to_fit();
         self.chains.shrink_to_fit();
+        self.spare_room = SpareRoom::default();
         for chain in &mut self.chains {
             chain.nodes.shrink_to_fit();
             chain.ended.shrink_to_fit();
@@ -260,7 +263,7 @@ impl Chain {
         let Some(known) = self.crossings.or_default(other.chain) else {
             return;
         };
-        let after = known.partition_point(|&(here, _)| here <= position);
+        let after = entries_up_to(known, position);
         let before = after.checked_sub(1).and_then(|index| known.get(index));
         if before.is_some_and(|&(_, there)| there >= other.position) {
             return;
@@ -278,7 +281,7 @@ impl Chain {
     /// How far the nodes up to `position` reach into each other chain.
     fn crossings_up_to(&self, position: usize) -> impl Iterator<Item = Place> {
         self.crossings.iter().filter_map(move |(chain, known)| {
-            let after = known.partition_point(|&(here, _)| here <= position);
+            let after = entries_up_to(known, position);
             let &(_, there) = known.get(after.checked_sub(1)?)?;
             Some(Place {
                 chain,
@@ -288,21 +291,65 @@ impl Chain {
     }
 }
 
+/// What a [`Reach`] works with. It is kept from question to question, since a graph of
+/// a million nodes asks a million.
+#[derive(Debug, Default)]
+struct Room {
+    /// Counts the questions, so that entries of earlier ones need not be cleared.
+    question: u32,
+    /// For each chain, the last question that reached it, and how many of its first
+    /// nodes that one did.
+    reached: Vec<(u32, usize)>,
+    pending: Vec<Place>,
+}
+
+/// The room of an [`Order`] while no question has it. A question asked within another
+/// finds none and makes its own.
+#[derive(Default)]
+struct SpareRoom(Cell<Room>);
+
+impl Clone for SpareRoom {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for SpareRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SpareRoom")
+    }
+}
+
 /// A set of nodes closed under "depends on", grown node by node.
 pub(super) struct Reach<'a> {
     order: &'a Order,
     /// Nodes older than this one need not be found.
     oldest: usize,
-    /// For each chain that was reached, how many of its first nodes were.
-    reached: HashMap<usize, usize>,
+    room: Room,
+    /// Stretches and crossings looked at so far: what this costs.
+    pub(super) steps: u64,
+}
+
+impl Drop for Reach<'_> {
+    fn drop(&mut self) {
+        self.order.spare_room.0.set(std::mem::take(&mut self.room));
+    }
 }
 
 impl<'a> Reach<'a> {
     pub(super) fn new(order: &'a Order, oldest: usize) -> Self {
+        let mut room = order.spare_room.0.take();
+        room.question = room.question.wrapping_add(1);
+        if room.question == 0 {
+            room.reached.clear();
+            room.question = 1;
+        }
+        room.reached.resize(order.chains.len(), (0, 0));
         Self {
             order,
             oldest,
-            reached: HashMap::new(),
+            room,
+            steps: 0,
         }
     }
 
@@ -314,7 +361,13 @@ impl<'a> Reach<'a> {
         node: usize,
         mut visit: impl FnMut(usize, Range<usize>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut pending: Vec<Place> = self.order.place(node).into_iter().collect();
+        let Room {
+            question,
+            reached,
+            pending,
+        } = &mut self.room;
+        pending.clear();
+        pending.extend(self.order.place(node));
         while let Some(place) = pending.pop() {
             let Some(chain) = self.order.chains.get(place.chain) else {
                 continue;
@@ -323,22 +376,42 @@ impl<'a> Reach<'a> {
             if newest.is_some_and(|node| node < self.oldest) && !self.order.has_backward {
                 continue;
             }
-            let reached = self.reached.entry(place.chain).or_insert(0);
-            let stretch = *reached..place.position + 1;
+            let Some(known) = reached.get_mut(place.chain) else {
+                continue;
+            };
+            let before = if known.0 == *question { known.1 } else { 0 };
+            let stretch = before..place.position + 1;
             if stretch.is_empty() {
                 continue;
             }
-            *reached = stretch.end;
+            *known = (*question, stretch.end);
+            self.steps += 1 + chain.crossings.len() as u64;
             visit(place.chain, stretch)?;
             let new = |next: &Place| {
-                self.reached
-                    .get(&next.chain)
-                    .is_none_or(|&reached| reached <= next.position)
+                let known = reached.get(next.chain);
+                known.is_none_or(|&(by, end)| by != *question || end <= next.position)
             };
             pending.extend(chain.crossings_up_to(place.position).filter(new));
         }
         ControlFlow::Continue(())
     }
+}
+
+/// How many of the entries, ascending by position, are at most at `position`. What is
+/// asked lies near the end as a rule, so the search starts there.
+fn entries_up_to(entries: &[(usize, usize)], position: usize) -> usize {
+    let mut step = 1;
+    let mut end = entries.len();
+    while let Some(start) = end.checked_sub(step) {
+        if entries.get(start).is_none_or(|&(here, _)| here <= position) {
+            break;
+        }
+        end = start;
+        step *= 2;
+    }
+    let start = end.saturating_sub(step);
+    let within = entries.get(start..end).unwrap_or(&[]);
+    start + within.partition_point(|&(here, _)| here <= position)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Makes graphs of DOT's statements: a cluster is a graph, a label says what a node
 //! does.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::DotError;
@@ -15,6 +16,9 @@ use crate::plan::units::one_line;
 /// What to do about a dump that lacks what a plan needs.
 const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
                        the flag cudaGraphDebugDotFlagsVerbose (1)";
+
+/// The numbers that a graph's first node may leave out before it, which costs memory.
+const MOST_SKIPPED: usize = 64;
 
 /// A node as the file has it.
 #[derive(Debug)]
@@ -65,7 +69,7 @@ pub(super) struct Collector {
     graphs: Vec<Graph>,
     file: RawFile,
     open: Vec<u32>,
-    by_name: HashMap<Name, u32>,
+    by_name: ByName,
     title_numbers: HashMap<Box<str>, u32>,
     plain_labels: bool,
 }
@@ -77,7 +81,7 @@ impl Collector {
             graphs: Vec::new(),
             file: RawFile::default(),
             open: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: ByName::default(),
             title_numbers: HashMap::new(),
             plain_labels: false,
         }
@@ -89,7 +93,7 @@ impl Collector {
 
     pub(super) fn begin_file_graph(&mut self, name: &[u8]) {
         self.file = RawFile::default();
-        self.by_name.clear();
+        self.by_name = ByName::default();
         self.title_numbers.clear();
         self.plain_labels = false;
         self.open.clear();
@@ -98,7 +102,7 @@ impl Collector {
 
     pub(super) fn end_file_graph(&mut self) -> Result<(), DotError> {
         let mut file = std::mem::take(&mut self.file);
-        self.by_name = HashMap::new();
+        self.by_name = ByName::default();
         if self.plain_labels {
             file.notes.push(VERBOSE.to_owned());
         }
@@ -135,8 +139,8 @@ impl Collector {
 
     /// A node that is named, here or elsewhere described.
     pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, DotError> {
-        let name = Name::from(&*String::from_utf8_lossy(name));
-        if let Some(&node) = self.by_name.get(&name) {
+        let name = Name::from(&*lossy(name));
+        if let Some(node) = self.by_name.get(&name) {
             return Ok(node);
         }
         if self.file.nodes.len() >= MOST_NODES {
@@ -174,7 +178,7 @@ impl Collector {
         at: Position,
     ) -> Result<(), DotError> {
         let node = self.mention(name, at)?;
-        let text = attributes.label.as_deref().map(String::from_utf8_lossy);
+        let text = attributes.label().map(lossy);
         let facts = text.as_deref().map(label::read).unwrap_or_default();
         let kind = self.kind(&facts, &attributes.shape, name, at)?;
         let title = match kind {
@@ -253,7 +257,12 @@ impl Collector {
     }
 
     fn title(&mut self, facts: &Facts<'_>) -> Option<u32> {
-        let title = one_line(facts.title.as_deref().unwrap_or(facts.type_name));
+        let title = facts.title.as_deref().unwrap_or(facts.type_name);
+        // As it stands, which is how almost all do, and as one line if need be.
+        if let Some(&number) = self.title_numbers.get(title) {
+            return Some(number);
+        }
+        let title = one_line(title);
         if title.is_empty() {
             return None;
         }
@@ -264,6 +273,64 @@ impl Collector {
         self.file.titles.push(title.as_str().into());
         self.title_numbers.insert(title.into(), number);
         Some(number)
+    }
+}
+
+/// As [`String::from_utf8_lossy`], and faster where nothing is lost.
+fn lossy(text: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(text) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(text),
+    }
+}
+
+/// The nodes that were named so far.
+#[derive(Default)]
+struct ByName {
+    dumped: BTreeMap<u32, Numbered>,
+    other: HashMap<Name, u32>,
+}
+
+/// The nodes of one graph by the number that the runtime gave each.
+#[derive(Default)]
+struct Numbered {
+    named: usize,
+    /// `None` is a gap.
+    nodes: Vec<Option<u32>>,
+}
+
+impl ByName {
+    fn get(&self, name: &Name) -> Option<u32> {
+        if let Name::Dumped { graph, node } = *name
+            && let Some(numbered) = self.dumped.get(&graph)
+            && let Some(&Some(node)) = numbered.nodes.get(node as usize)
+        {
+            return Some(node);
+        }
+        self.other.get(name).copied()
+    }
+
+    fn insert(&mut self, name: Name, node: u32) {
+        if let Name::Dumped {
+            graph,
+            node: number,
+        } = name
+        {
+            let numbered = self.dumped.entry(graph).or_default();
+            let at = number as usize;
+            // The runtime counts from 0; a number far beyond is from elsewhere.
+            if at < 2 * numbered.named + MOST_SKIPPED {
+                if at >= numbered.nodes.len() {
+                    numbered.nodes.resize(at + 1, None);
+                }
+                if let Some(slot) = numbered.nodes.get_mut(at) {
+                    *slot = Some(node);
+                    numbered.named += 1;
+                    return;
+                }
+            }
+        }
+        self.other.insert(name, node);
     }
 }
 

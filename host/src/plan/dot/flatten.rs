@@ -207,6 +207,9 @@ impl Builder<'_> {
                 .clusters
                 .get(frame.cluster as usize)
                 .map_or(&[][..], |c| &c.nodes);
+            if frame.next == 0 {
+                frame.places.reserve(nodes.len());
+            }
             if let Some(open) = is_open.get_mut(frame.cluster as usize) {
                 *open = true;
             }

@@ -74,8 +74,10 @@ fn read_record(body: &str) -> Facts<'_> {
     };
     facts.type_name = fields.first().map_or("", |field| field.text);
     facts.number = value_of(&fields, "ID").and_then(leading_number);
-    facts.bytes = value_of(&fields, "bytesize");
-    facts.address = value_of(&fields, "dptr");
+    if matches!(facts.type_name, "MEM_ALLOC" | "MEM_FREE" | "MEMSET") {
+        facts.bytes = value_of(&fields, "bytesize");
+        facts.address = value_of(&fields, "dptr");
+    }
     match facts.type_name {
         // `{ID | 0 (topoId: 3) | name}`: the third field of its group.
         "KERNEL" => {
@@ -90,7 +92,7 @@ fn read_record(body: &str) -> Facts<'_> {
             };
             facts.title = title.map(unescape);
         }
-        "MEMCPY" => facts.pointers = values_of(&fields, "ptr"),
+        "MEMCPY" => facts.pointers = values_of(&fields, "ptr").collect(),
         "MEMSET" => facts.pointers.extend(facts.address),
         "MEM_ALLOC" | "MEM_FREE" => {}
         _ => {
@@ -114,38 +116,36 @@ struct Field<'l> {
 /// All fields in order. Nesting is counted, not followed, so its depth is no matter.
 fn fields(body: &str) -> Vec<Field<'_>> {
     let bytes = body.as_bytes();
-    let mut fields = Vec::new();
-    let mut around = vec![0];
+    // Room for an ordinary node's label at once.
+    let mut fields = Vec::with_capacity(32);
+    let mut around = Vec::with_capacity(8);
+    around.push(0);
     let mut groups = 1;
     let mut start = 0;
-    let mut escaped = false;
-    for (place, &byte) in bytes.iter().enumerate() {
-        if escaped {
-            escaped = false;
+    for place in memchr::memchr3_iter(b'{', b'}', b'|', bytes) {
+        let before = bytes.get(..place).unwrap_or(&[]);
+        let backslashes = before.iter().rev().take_while(|&&byte| byte == b'\\');
+        if backslashes.count() % 2 == 1 {
             continue;
         }
-        escaped = byte == b'\\';
-        if !matches!(byte, b'{' | b'}' | b'|') {
-            continue;
-        }
-        let text = body.get(start..place).unwrap_or("").trim();
+        let text = body.get(start..place).unwrap_or("").trim_ascii();
         let group = around.last().copied().unwrap_or(0);
         if !text.is_empty() {
             fields.push(Field { text, group });
         }
         start = place + 1;
-        match byte {
-            b'{' => {
+        match bytes.get(place) {
+            Some(b'{') => {
                 around.push(groups);
                 groups += 1;
             }
-            b'}' => {
+            Some(b'}') => {
                 around.pop();
             }
             _ => {}
         }
     }
-    let rest = body.get(start..).unwrap_or("").trim();
+    let rest = body.get(start..).unwrap_or("").trim_ascii();
     if !rest.is_empty() {
         fields.push(Field {
             text: rest,
@@ -161,37 +161,27 @@ fn groups<'f, 'l>(fields: &'f [Field<'l>]) -> impl Iterator<Item = &'f [Field<'l
 }
 
 fn value_of<'l>(fields: &[Field<'l>], title: &str) -> Option<&'l str> {
-    values_of(fields, title).into_iter().next()
+    values_of(fields, title).next()
 }
 
 /// The values under a title: of a group of titles the next group of as many, else
 /// what follows the title in its own group (`{cooperative | 0}`).
-fn values_of<'l>(fields: &[Field<'l>], title: &str) -> Vec<&'l str> {
-    let all: Vec<&[Field<'l>]> = groups(fields).collect();
-    for (number, titles) in all.iter().enumerate() {
-        if !titles.iter().any(|field| field.text == title) {
-            continue;
-        }
-        if let Some(values) = all
-            .get(number + 1)
-            .filter(|values| values.len() == titles.len())
-        {
-            let pairs = titles.iter().zip(*values);
-            return pairs
-                .filter(|(t, _)| t.text == title)
-                .map(|(_, v)| v.text)
-                .collect();
-        }
-        let pair = titles
-            .windows(2)
-            .find(|pair| pair.first().is_some_and(|t| t.text == title));
-        return pair
-            .and_then(|pair| pair.last())
-            .map(|value| value.text)
-            .into_iter()
-            .collect();
-    }
-    Vec::new()
+fn values_of<'l>(fields: &[Field<'l>], title: &str) -> impl Iterator<Item = &'l str> {
+    let mut groups =
+        groups(fields).skip_while(move |titles| !titles.iter().any(|field| field.text == title));
+    let titles = groups.next().unwrap_or(&[]);
+    let values = groups.next().filter(|values| values.len() == titles.len());
+    // Without such a group the title's own, by one further.
+    let (values, most) = match values {
+        Some(values) => (values, usize::MAX),
+        None => (titles.get(1..).unwrap_or(&[]), 1),
+    };
+    titles
+        .iter()
+        .zip(values)
+        .filter(move |(t, _)| t.text == title)
+        .map(|(_, value)| value.text)
+        .take(most)
 }
 
 /// `3` of `3 (topoId: 0)`.

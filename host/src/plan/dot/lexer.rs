@@ -56,6 +56,7 @@ pub(super) struct Lexer<R> {
     pub(super) token_at: Position,
     /// The text of the last word or string.
     pub(super) text: Vec<u8>,
+    failed: Option<DotError>,
 }
 
 impl<R: Read> Lexer<R> {
@@ -67,6 +68,7 @@ impl<R: Read> Lexer<R> {
             here: Position { line: 1, column: 1 },
             token_at: Position::default(),
             text: Vec::new(),
+            failed: None,
         }
     }
 
@@ -74,8 +76,11 @@ impl<R: Read> Lexer<R> {
         self.skip_space()?;
         self.token_at = self.here;
         self.text.clear();
-        let Some(byte) = self.peek()? else {
-            return Ok(Token::End);
+        let Some(byte) = self.peek() else {
+            return match self.failed.take() {
+                Some(error) => Err(error),
+                None => Ok(Token::End),
+            };
         };
         match byte {
             b'"' => self.quoted(),
@@ -98,7 +103,7 @@ impl<R: Read> Lexer<R> {
 
     fn edge_or_number(&mut self) -> Result<Token, DotError> {
         self.bump();
-        match self.peek()? {
+        match self.peek() {
             Some(b'>' | b'-') => {
                 self.bump();
                 Ok(Token::Edge)
@@ -107,33 +112,25 @@ impl<R: Read> Lexer<R> {
                 self.text.push(b'-');
                 self.word()
             }
-            _ => Err(DotError::at(
-                self.token_at,
-                "a `-` that begins neither `->` nor a number",
-            )),
+            _ => Err(self.ended(self.token_at, "a `-` that begins neither `->` nor a number")),
         }
     }
 
     fn word(&mut self) -> Result<Token, DotError> {
-        while let Some(byte) = self.peek()? {
-            if !(is_word(byte) || byte == b'.') {
-                break;
-            }
-            self.push(byte)?;
-        }
+        let other = |byte: &u8| !(is_word(*byte) || *byte == b'.');
+        self.take_until(|rest| rest.iter().position(other))?;
         Ok(Token::Word)
     }
 
     fn quoted(&mut self) -> Result<Token, DotError> {
         self.bump();
         loop {
-            self.take_plain()?;
-            match self.peek()? {
+            self.take_until(|rest| memchr::memchr3(b'"', b'\\', b'\n', rest))?;
+            match self.peek() {
                 None => {
-                    return Err(DotError::at(
-                        self.token_at,
-                        "the file ends in a string: no closing quote",
-                    ));
+                    return Err(
+                        self.ended(self.token_at, "the file ends in a string: no closing quote")
+                    );
                 }
                 Some(b'"') => {
                     self.bump();
@@ -141,7 +138,7 @@ impl<R: Read> Lexer<R> {
                 }
                 Some(b'\\') => {
                     self.bump();
-                    match self.peek()? {
+                    match self.peek() {
                         Some(b'"') => self.push(b'"')?,
                         // A line continued: neither is part of the string.
                         Some(b'\n') => self.bump(),
@@ -157,20 +154,19 @@ impl<R: Read> Lexer<R> {
         }
     }
 
-    /// What of a string needs no second look, many bytes at once.
-    fn take_plain(&mut self) -> Result<(), DotError> {
+    /// Takes the bytes before the first at which `end` says that others begin, many at
+    /// once. There must be no line break among them, since only columns are counted.
+    fn take_until(&mut self, end: impl Fn(&[u8]) -> Option<usize>) -> Result<(), DotError> {
         loop {
             let rest = self.chunk.get(self.next..).unwrap_or(&[]);
-            let plain = rest
-                .iter()
-                .position(|&byte| matches!(byte, b'"' | b'\\' | b'\n'));
-            let count = plain.unwrap_or(rest.len());
+            let end = end(rest);
+            let count = end.unwrap_or(rest.len());
             self.text
                 .extend_from_slice(rest.get(..count).unwrap_or(&[]));
             self.next += count;
             self.here.column += count as u64;
             self.check_length()?;
-            if plain.is_some() || self.peek()?.is_none() {
+            if end.is_some() || self.peek().is_none() {
                 return Ok(());
             }
         }
@@ -179,7 +175,7 @@ impl<R: Read> Lexer<R> {
     fn html(&mut self) -> Result<Token, DotError> {
         self.bump();
         let mut depth = 1_u64;
-        while let Some(byte) = self.peek()? {
+        while let Some(byte) = self.peek() {
             match byte {
                 b'<' => depth += 1,
                 b'>' => depth -= 1,
@@ -191,7 +187,7 @@ impl<R: Read> Lexer<R> {
             }
             self.push(byte)?;
         }
-        Err(DotError::at(
+        Err(self.ended(
             self.token_at,
             "the file ends in an HTML string: no closing `>`",
         ))
@@ -200,7 +196,7 @@ impl<R: Read> Lexer<R> {
     fn skip_space(&mut self) -> Result<(), DotError> {
         // A byte order mark, where a file begins with one.
         if self.here == (Position { line: 1, column: 1 }) {
-            self.peek()?;
+            self.peek();
             if self
                 .chunk
                 .get(self.next..)
@@ -209,10 +205,10 @@ impl<R: Read> Lexer<R> {
                 self.next += 3;
             }
         }
-        while let Some(byte) = self.peek()? {
+        while let Some(byte) = self.peek() {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b'\x0C' => self.bump(),
-                b'#' if self.here.column == 1 => self.skip_line()?,
+                b'#' if self.here.column == 1 => self.skip_line(),
                 b'/' => self.comment()?,
                 _ => break,
             }
@@ -223,41 +219,44 @@ impl<R: Read> Lexer<R> {
     fn comment(&mut self) -> Result<(), DotError> {
         let start = self.here;
         self.bump();
-        match self.peek()? {
-            Some(b'/') => self.skip_line(),
+        match self.peek() {
+            Some(b'/') => {
+                self.skip_line();
+                Ok(())
+            }
             Some(b'*') => {
                 self.bump();
                 let mut star = false;
-                while let Some(byte) = self.peek()? {
+                while let Some(byte) = self.peek() {
                     self.bump();
                     if star && byte == b'/' {
                         return Ok(());
                     }
                     star = byte == b'*';
                 }
-                Err(DotError::at(
-                    start,
-                    "the file ends in a comment: no closing `*/`",
-                ))
+                Err(self.ended(start, "the file ends in a comment: no closing `*/`"))
             }
-            _ => Err(DotError::at(start, "a `/` that begins no comment")),
+            _ => Err(self.ended(start, "a `/` that begins no comment")),
         }
     }
 
-    fn skip_line(&mut self) -> Result<(), DotError> {
-        while let Some(byte) = self.peek()? {
-            if byte == b'\n' {
-                break;
-            }
+    fn skip_line(&mut self) {
+        while self.peek().is_some_and(|byte| byte != b'\n') {
             self.bump();
         }
-        Ok(())
     }
 
-    fn peek(&mut self) -> Result<Option<u8>, DotError> {
-        if let Some(&byte) = self.chunk.get(self.next) {
-            return Ok(Some(byte));
+    /// The next byte. None at the end, or where it cannot be read on: then `failed`
+    /// says why.
+    fn peek(&mut self) -> Option<u8> {
+        match self.chunk.get(self.next) {
+            Some(&byte) => Some(byte),
+            None => self.read_on(),
         }
+    }
+
+    #[cold]
+    fn read_on(&mut self) -> Option<u8> {
         self.chunk.resize(CHUNK, 0);
         self.next = 0;
         let count = loop {
@@ -265,13 +264,19 @@ impl<R: Read> Lexer<R> {
                 Ok(count) => break count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.chunk.clear();
-                    return Err(DotError::at(self.here, format!("cannot read on: {error}")));
+                    self.failed = Some(DotError::at(self.here, format!("cannot read on: {error}")));
+                    break 0;
                 }
             }
         };
         self.chunk.truncate(count);
-        Ok(self.chunk.first().copied())
+        self.chunk.first().copied()
+    }
+
+    /// Why the file ends here: a read that failed, else `what`.
+    fn ended(&mut self, at: Position, what: &str) -> DotError {
+        let failed = self.failed.take();
+        failed.unwrap_or_else(|| DotError::at(at, what))
     }
 
     /// Steps over the byte that [`peek`](Self::peek) gave.

@@ -10,9 +10,20 @@ use super::lexer::{Lexer, Position, Token};
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
     /// The label's text, escapes as in the file.
-    pub(super) label: Option<Vec<u8>>,
+    label: Vec<u8>,
+    has_label: bool,
     /// The shape, which tells kernels in dumps without the verbose flag.
     pub(super) shape: Vec<u8>,
+    /// The name of the attribute at hand, and the value of one that says nothing here.
+    key: Vec<u8>,
+    other: Vec<u8>,
+}
+
+impl Attributes {
+    /// The label, if there is one.
+    pub(super) fn label(&self) -> Option<&[u8]> {
+        self.has_label.then_some(&self.label)
+    }
 }
 
 /// Reads a whole file into the collector.
@@ -115,7 +126,7 @@ impl<R: Read> Parser<R> {
                     if !held {
                         return Err(self.error("`[` should follow `graph`"));
                     }
-                    if let Some(label) = &attributes.label {
+                    if let Some(label) = attributes.label() {
                         collector.cluster_label(label);
                     }
                 }
@@ -217,9 +228,8 @@ impl<R: Read> Parser<R> {
 
     /// Reads `[...]`, any number of them; tells whether there was one.
     fn attributes(&mut self, attributes: &mut Attributes) -> Result<bool, DotError> {
-        attributes.label = None;
+        attributes.has_label = false;
         attributes.shape.clear();
-        let mut key = Vec::new();
         let mut any = false;
         loop {
             let token = self.next()?;
@@ -240,9 +250,8 @@ impl<R: Read> Parser<R> {
                         return Err(self.error(what));
                     }
                     token if is_id(token) => {
-                        key.clear();
-                        self.id(token, &mut key)?;
-                        self.value_of(&key, attributes)?;
+                        self.id(token, &mut attributes.key)?;
+                        self.value_of(attributes)?;
                     }
                     _ => return Err(self.error("an attribute or `]` should be here")),
                 }
@@ -250,7 +259,7 @@ impl<R: Read> Parser<R> {
         }
     }
 
-    fn value_of(&mut self, key: &[u8], attributes: &mut Attributes) -> Result<(), DotError> {
+    fn value_of(&mut self, attributes: &mut Attributes) -> Result<(), DotError> {
         let token = self.next()?;
         if token != Token::Punctuation(b'=') {
             self.held = Some(token);
@@ -260,18 +269,15 @@ impl<R: Read> Parser<R> {
         if !is_id(token) {
             return Err(self.error("a value should follow `=`"));
         }
-        if key.eq_ignore_ascii_case(b"label") {
-            let mut label = attributes.label.take().unwrap_or_default();
-            self.id(token, &mut label)?;
-            attributes.label = Some(label);
-        } else if key.eq_ignore_ascii_case(b"shape") {
-            let mut shape = std::mem::take(&mut attributes.shape);
-            self.id(token, &mut shape)?;
-            attributes.shape = shape;
+        let value = if attributes.key.eq_ignore_ascii_case(b"label") {
+            attributes.has_label = true;
+            &mut attributes.label
+        } else if attributes.key.eq_ignore_ascii_case(b"shape") {
+            &mut attributes.shape
         } else {
-            self.id(token, &mut Vec::new())?;
-        }
-        Ok(())
+            &mut attributes.other
+        };
+        self.id(token, value)
     }
 
     /// The text of an id whose first token was just read; `"a" + "b"` is one.

@@ -8,13 +8,11 @@ mod missing_edges;
 mod sizes;
 mod users;
 
-use std::time::{Duration, Instant};
-
 use cudart_model::address::Order;
 use serde::Serialize;
 
 use super::description::Graph;
-use super::layout::{Change, Layout, LayoutError, Layouts};
+use super::layout::{Change, Effort, Layout, LayoutError, Layouts};
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,12 +86,11 @@ pub enum Severity {
     Note,
 }
 
-/// How many nodes all layouts of one search may have together: a few seconds.
-const EFFORT: usize = 3_000_000;
+/// What all layouts of one search may take together: a few seconds.
+const EFFORT: Effort = Effort::steps(30_000_000);
 
-/// The longest that a search may take, for graphs whose order is so entangled that
-/// one layout takes seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The most nodes of a graph for which changes are tried one by one.
+const MOST_NODES: usize = 187_500;
 
 /// What the search works with.
 struct Search<'g> {
@@ -101,8 +98,7 @@ struct Search<'g> {
     /// Computed addresses: a dump's own say nothing of how it could be.
     layout: &'g Layout,
     order: &'g Order,
-    effort_left: usize,
-    until: Instant,
+    effort: Effort,
     cut_short: bool,
 }
 
@@ -118,8 +114,7 @@ pub fn find(
         graph,
         layout: &layouts.computed,
         order: &layouts.order,
-        effort_left: EFFORT,
-        until: Instant::now() + PATIENCE,
+        effort: EFFORT,
         cut_short: false,
     };
     let mut findings = Vec::new();
@@ -148,8 +143,7 @@ pub fn find_without_order(
         graph,
         layout,
         order: &Order::new(),
-        effort_left: 0,
-        until: Instant::now(),
+        effort: Effort::steps(0),
         cut_short: true,
     };
     let mut findings = lifetimes::freed_twice(&search);
@@ -170,21 +164,15 @@ impl Search<'_> {
 
     /// Whether there is effort for trying more than a few changes.
     fn is_small_enough(&mut self) -> bool {
-        let enough = self.graph.nodes.len() <= EFFORT / 16;
+        let enough = self.graph.nodes.len() <= MOST_NODES;
         self.cut_short |= !enough;
         enough
     }
 
     /// The layout with a change, if there is effort left for it.
     fn try_change(&mut self, change: &Change) -> Option<(Layout, Order)> {
-        let cost = self.graph.nodes.len().max(1);
-        if self.effort_left < cost {
-            self.cut_short = true;
-            return None;
-        }
-        self.effort_left -= cost;
         let granularity = self.layout.granularity();
-        let tried = Layout::changed(self.graph, granularity, change, self.until);
+        let tried = Layout::changed(self.graph, granularity, change, &mut self.effort);
         self.cut_short |= matches!(tried, Err(LayoutError::TakesTooLong));
         tried.ok()
     }

@@ -118,3 +118,24 @@ fn regions_hold_what_shares_addresses() {
     ];
     assert_eq!(regions, expected);
 }
+
+#[test]
+fn a_layout_is_given_up_after_the_same_effort_everywhere() {
+    let recordings = all();
+    let graph = &recordings[0].graph;
+    let change = Change::default();
+    let taken = |steps| {
+        let mut effort = Effort::steps(steps);
+        let layout = Layout::changed(graph, Granularity::H200, &change, &mut effort);
+        (layout.map(|(layout, _)| layout.used_bytes()), effort)
+    };
+    let plenty = 1_000_000;
+    let (enough, left) = taken(plenty);
+    assert!(enough.is_ok());
+    let needed = (0..plenty).find(|&steps| Effort::steps(plenty - steps) == left);
+    let needed = needed.expect("what is left is less than was given");
+    assert!(needed >= graph.nodes.len() as u64);
+    assert_eq!(taken(needed), (enough, Effort::steps(0)));
+    let given_up = (Err(LayoutError::TakesTooLong), Effort::steps(0));
+    assert_eq!(taken(needed / 2), given_up);
+}
