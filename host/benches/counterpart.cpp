@@ -8,7 +8,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -260,18 +259,14 @@ class Bench {
     answer.field("malloc_ns", timed([&] { CHECK(cudaMalloc(&plain, bytes)); }));
     answer.field("free_ns", timed([&] { CHECK(cudaFree(plain)); }));
 
-    // Looked up, so that this runs with libraries that have no such function.
-    using MallocAsync = cudaError_t (*)(void **, std::size_t, cudaStream_t);
-    if (const auto malloc_async = reinterpret_cast<MallocAsync>(dlsym(RTLD_DEFAULT, "cudaMallocAsync"))) {
-      void *pooled = nullptr;
-      const auto take = [&] { CHECK(malloc_async(&pooled, bytes, one)); };
-      const auto give = [&] { CHECK(cudaFreeAsync(pooled, one)); };
-      // By default a pool keeps nothing over a synchronisation, so the first takes
-      // new memory; the second finds what was freed before it in stream order.
-      answer.field("malloc_async_ns", timed(take)).field("free_async_ns", timed(give));
-      answer.field("malloc_async_again_ns", timed(take)).field("free_async_again_ns", timed(give));
-      CHECK(cudaStreamSynchronize(one));
-    }
+    // A pool keeps nothing over a synchronisation unless told to, so the first
+    // allocation takes new memory; the second finds what was just freed.
+    void *pooled = nullptr;
+    const auto take = [&] { CHECK(cudaMallocAsync(&pooled, bytes, one)); };
+    const auto give = [&] { CHECK(cudaFreeAsync(pooled, one)); };
+    answer.field("malloc_async_ns", timed(take)).field("free_async_ns", timed(give));
+    answer.field("malloc_async_again_ns", timed(take)).field("free_async_again_ns", timed(give));
+    CHECK(cudaStreamSynchronize(one));
     CHECK(cudaStreamDestroy(one));
     CHECK(cudaStreamDestroy(other));
     answer.send();

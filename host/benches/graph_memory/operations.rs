@@ -210,6 +210,19 @@ impl<'rt> Bench<'rt> {
         let plain = Buffer::new(self.runtime, bytes)?;
         answer = answer.ns("malloc_ns", start.elapsed());
         answer = answer.ns("free_ns", timed(|| plain.free())?);
+
+        // A pool keeps nothing over a synchronisation unless told to, so the first
+        // allocation takes new memory; the second finds what was just freed.
+        for (malloc, free) in [
+            ("malloc_async_ns", "free_async_ns"),
+            ("malloc_async_again_ns", "free_async_again_ns"),
+        ] {
+            let start = Instant::now();
+            let pooled = one.allocate(bytes)?;
+            answer = answer.ns(malloc, start.elapsed());
+            answer = answer.ns(free, timed(|| pooled.free_async(&one))?);
+        }
+        one.synchronize()?;
         one.destroy()?;
         other.destroy()?;
         Ok(answer)
