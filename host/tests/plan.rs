@@ -277,6 +277,34 @@ fn a_dump_as_a_scenario_is_the_same_graph() {
 }
 
 #[test]
+fn r26_a_child_graph_with_memory_is_planned_by_rule_also_as_a_scenario() {
+    let moved = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot/moved.dot");
+    let (planned, code) = plan(&moved, &[]);
+    assert_eq!(code, 0);
+    // As measured: 48 MiB in the child graph, and a block; 16 MiB around it.
+    let memory = at(&planned, "/graphs/0/memory");
+    assert_eq!(bytes(memory, "/footprint_bytes"), 128 * MIB);
+    let because = at(&planned, "/programmes/0/by_rule_because");
+    assert!(because.to_string().contains("child graphs"), "{because}");
+    assert_eq!(
+        used_after(at(&planned, "/programmes/1"), "launch"),
+        [128 * MIB, 256 * MIB]
+    );
+
+    let dumped = text(&moved, &["--dump-scenario"]);
+    let (_folder, file) = written("moved.toml", &dumped.stdout);
+    let (again, code) = plan(&file, &[]);
+    assert_eq!(code, 0);
+    let memory = at(&again, "/graphs/0/memory");
+    assert_eq!(bytes(memory, "/footprint_bytes"), 128 * MIB);
+    let notes = at(&again, "/graphs/0/notes").to_string();
+    assert!(
+        notes.contains("steps of the scenario are not planned"),
+        "{notes}"
+    );
+}
+
+#[test]
 fn a_difference_between_planned_and_measured_is_shown_and_ends_in_1() {
     let scenario = scenario("virtual-address-reuse");
     let ended = bare()

@@ -22,6 +22,17 @@ const EFFORT: Effort = Effort::steps(600_000_000);
 /// be missing: about two seconds. Enough for a million nodes in a dozen branches.
 const EFFORT_WITH_DUMP: Effort = Effort::steps(40_000_000);
 
+/// What is known of memory nodes in child graphs.
+const CHILD_MEMORY: &str = "child graphs have memory nodes (R26): one that frees all it allocates \
+                            takes a block more than by itself, from its begin to its end, and \
+                            one that does not shares memory with nothing; measured, not \
+                            documented";
+
+/// The same where the rule does not give the addresses.
+const CHILD_MEMORY_UNSURE: &str = "child graphs have memory nodes (R26), and the rule for them \
+                                   does not give this dump's addresses: the footprint is an \
+                                   estimate";
+
 /// A graph's plan, and its layout where it has one.
 #[must_use]
 pub fn analyse(
@@ -123,6 +134,13 @@ pub fn analyse(
                 .to_owned(),
         );
     }
+    if graph.has_child_memory() {
+        let of_dump = layout.source == Source::Dump;
+        plan.notes.push(match (of_dump, layout.reserved_bytes) {
+            (true, None) => CHILD_MEMORY_UNSURE.to_owned(),
+            _ => CHILD_MEMORY.to_owned(),
+        });
+    }
     let timeline = Timeline::along(graph, &order);
     plan.memory = Some(memory(graph, &layout, &timeline, rule_computed));
     (plan, Some(layout))
@@ -222,12 +240,13 @@ fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline, rule_computed: bo
 const BLOCKS_LISTED: u64 = 100_000;
 
 /// The blocks of a layout and what is touched of each; none beyond
-/// [`BLOCKS_LISTED`], which no device has. Regions are ascending and do
+/// [`BLOCKS_LISTED`], which no device has, and none where it is not known where all of
+/// them lie. Regions are ascending and do
 /// not overlap, so one pass does.
 fn blocks(layout: &Layout, regions: &[super::layout::Region]) -> Vec<BlockPlan> {
     let size = layout.block_bytes().max(1);
     let (mapped, held) = (layout.mapped(), layout.held());
-    if mapped.count() > BLOCKS_LISTED {
+    if mapped.count() > BLOCKS_LISTED || !layout.has_all_addresses() {
         return Vec::new();
     }
     let mut regions = regions.iter().peekable();

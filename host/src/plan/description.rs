@@ -178,6 +178,38 @@ impl Graph {
         (0..).zip(&self.nodes)
     }
 
+    /// For each node the place where the innermost child graph begins that it is in;
+    /// empty without child graphs. Where a child graph begins and ends is part of the
+    /// graph around it.
+    #[must_use]
+    pub fn child_of(&self) -> Vec<Option<NodeIndex>> {
+        let mut open = Vec::new();
+        let mut child_of = Vec::new();
+        for (index, node) in self.indexed() {
+            if node.kind == Kind::Other(Work::ChildBegin) && child_of.is_empty() {
+                child_of = vec![None; self.nodes.len()];
+            }
+            if node.kind == Kind::Other(Work::Child) {
+                open.pop();
+            }
+            if let Some(slot) = child_of.get_mut(index as usize) {
+                *slot = open.last().copied();
+            }
+            if node.kind == Kind::Other(Work::ChildBegin) {
+                open.push(index);
+            }
+        }
+        child_of
+    }
+
+    /// Whether a child graph has alloc nodes of its own.
+    #[must_use]
+    pub fn has_child_memory(&self) -> bool {
+        let child_of = self.child_of();
+        self.allocations()
+            .any(|(node, ..)| child_of.get(node as usize).is_some_and(Option::is_some))
+    }
+
     /// The alloc nodes: place, bytes, and the dump's address.
     pub fn allocations(&self) -> impl Iterator<Item = (NodeIndex, u64, Option<u64>)> {
         self.indexed().filter_map(|(index, node)| match node.kind {

@@ -1,18 +1,22 @@
 //! Where a graph's allocations lie, and what that maps.
 
-use std::collections::{BTreeSet, HashMap};
+mod spaces;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 
-use cudart_model::address::{AddressError, AddressSpace, BlockSet, Granularity, Order};
+use cudart_model::address::{AddressError, BlockSet, Granularity, Order};
 
-use super::description::{Freed, Graph, Kind, NodeIndex};
+use super::description::{Freed, Graph, Kind, NodeIndex, Work};
 use super::name::Name;
+use spaces::Spaces;
 
 /// Where addresses are taken from when nothing else is known (M2).
 pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
 
 /// How much work layouts may be, in nodes added and places in their order looked at
-/// ([`AddressSpace::steps`]): about 50 ns each. Not a time, so that a plan is the same
+/// ([`AddressSpace::steps`](cudart_model::address::AddressSpace::steps)): about 50 ns each. Not a time, so that a plan is the same
 /// on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
@@ -77,6 +81,9 @@ pub struct Layout {
     pub end: u64,
     /// What one launch of the graph alone leaves reserved, where the rule tells.
     pub reserved_bytes: Option<u64>,
+    /// What a launch maps, where there are child graphs; else the allocations. At the
+    /// addresses that the rule gives.
+    mapped: Option<Vec<Range<u64>>>,
     granularity: Granularity,
 }
 
@@ -104,12 +111,15 @@ impl Layouts {
     ) -> Result<Self, LayoutError> {
         let change = Change::default();
         let (computed, order) = Layout::changed(graph, granularity, &change, &mut effort)?;
-        let dumped = Layout::dumped(graph, granularity).map(|dumped| Layout {
-            // What is set aside depends on which allocations took new space.
-            reserved_bytes: computed
-                .reserved_bytes
-                .filter(|_| dumped.allocations == computed.allocations),
-            ..dumped
+        let dumped = Layout::dumped(graph, granularity).map(|dumped| {
+            Layout {
+                // What is set aside depends on which allocations took new space.
+                reserved_bytes: computed
+                    .reserved_bytes
+                    .filter(|_| dumped.is_explained_by(&computed, graph)),
+                mapped: computed.mapped.clone(),
+                ..dumped
+            }
         });
         Ok(Self {
             dumped,
@@ -188,6 +198,43 @@ fn add_node(
     let _ = order.add_node(&before);
 }
 
+/// The nodes at which child graphs begin that had their addresses before the graph
+/// around them had any, though that allocates before they begin.
+fn built_early(graph: &Graph) -> BTreeSet<NodeIndex> {
+    let child_of = graph.child_of();
+    if child_of.is_empty() {
+        return BTreeSet::new();
+    }
+    let inside = |node: NodeIndex| child_of.get(node as usize).copied().flatten();
+    // The lowest address of each graph so far, and for each child graph that of the graph
+    // around it at its begin.
+    let mut lowest: BTreeMap<Option<NodeIndex>, u64> = BTreeMap::new();
+    let mut around: BTreeMap<NodeIndex, u64> = BTreeMap::new();
+    for (index, node) in graph.indexed() {
+        match node.kind {
+            Kind::Alloc {
+                address: Some(address),
+                ..
+            } => {
+                let lowest = lowest.entry(inside(index)).or_insert(address);
+                *lowest = address.min(*lowest);
+            }
+            Kind::Other(Work::ChildBegin) => {
+                if let Some(&address) = lowest.get(&inside(index)) {
+                    around.insert(index, address);
+                }
+            }
+            _ => {}
+        }
+    }
+    let is_early = |&(begin, around): &(NodeIndex, u64)| {
+        let own = lowest.get(&Some(begin));
+        own.is_some_and(|&own| own < around)
+    };
+    let early = around.into_iter().filter(is_early);
+    early.map(|(begin, _)| begin).collect()
+}
+
 fn add_later(order: &mut Order, later: Vec<(usize, usize)>) {
     for (from, to) in later {
         // All nodes were added before.
@@ -233,11 +280,11 @@ impl Layout {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
         let base = first - first % granularity.block_bytes();
-        let mut space = AddressSpace::new(base, granularity);
+        let early = built_early(graph);
+        let mut spaces = Spaces::new(base, granularity, !early.is_empty());
         let (mut order, mut later) = (Order::new(), Vec::new());
-        let mut addresses: HashMap<NodeIndex, u64> = HashMap::new();
         for (index, node) in graph.indexed() {
-            if u64::from(index) + space.steps() >= effort.left {
+            if u64::from(index) + spaces.steps() >= effort.left {
                 effort.left = 0;
                 return Err(LayoutError::TakesTooLong);
             }
@@ -249,37 +296,32 @@ impl Layout {
                         Some((resized, bytes)) if resized == index => bytes,
                         _ => bytes,
                     };
-                    let added = space.add_alloc(&order, index as usize, bytes);
-                    addresses.insert(index, added.map_err(|why| refused(&node.name, why))?);
+                    let added = spaces.alloc(&order, index, bytes);
+                    added.map_err(|why| refused(&node.name, why))?;
                 }
                 Kind::Free(Freed::Here(allocation)) => {
-                    if let Some(&address) = addresses.get(&allocation) {
-                        let freed = space.add_free(&order, index as usize, address);
-                        freed.map_err(|why| refused(&node.name, why))?;
-                    }
+                    let freed = spaces.free(&order, index, allocation);
+                    freed.map_err(|why| refused(&node.name, why))?;
+                }
+                Kind::Other(Work::ChildBegin) => spaces.begin_child(index, early.contains(&index)),
+                Kind::Other(Work::Child) => {
+                    let ended = spaces.end_child(&order, index);
+                    ended.map_err(|why| refused(&node.name, why))?;
                 }
                 _ => {}
             }
         }
-        let steps = graph.nodes.len() as u64 + space.steps();
+        let laid_out = spaces.finish();
+        let steps = graph.nodes.len() as u64 + laid_out.steps;
         effort.left = effort.left.saturating_sub(steps);
-        let allocations: Vec<Placed> = space
-            .allocations()
-            .iter()
-            .map(|allocation| Placed {
-                node: allocation.node as NodeIndex,
-                bytes: allocation.bytes,
-                address: allocation.address,
-                freed_by: allocation.freed_by.map(|node| node as NodeIndex),
-            })
-            .collect();
         add_later(&mut order, later);
         let layout = Self {
             source: Source::Computed,
-            end: end_of(&allocations, base),
-            allocations,
+            end: end_of(&laid_out.allocations, base),
+            allocations: laid_out.allocations,
             base,
-            reserved_bytes: Some(space.reserved_bytes()),
+            reserved_bytes: Some(laid_out.reserved_bytes),
+            mapped: laid_out.mapped,
             granularity,
         };
         Ok((layout, order))
@@ -308,6 +350,7 @@ impl Layout {
             allocations,
             base,
             reserved_bytes: None,
+            mapped: None,
             granularity,
         })
     }
@@ -315,7 +358,40 @@ impl Layout {
     /// The blocks that a launch maps (M16).
     #[must_use]
     pub fn mapped(&self) -> BlockSet {
-        self.touched(|_| true)
+        match &self.mapped {
+            None => self.touched(|_| true),
+            Some(mapped) => {
+                BlockSet::touched(mapped.iter().cloned(), self.granularity.block_bytes())
+            }
+        }
+    }
+
+    /// Whether a computed layout has the same addresses. A child graph's may all lie
+    /// elsewhere: where it was built, others may have been before it.
+    fn is_explained_by(&self, computed: &Self, graph: &Graph) -> bool {
+        if computed.mapped.is_none() {
+            return self.allocations == computed.allocations;
+        }
+        let child_of = graph.child_of();
+        let mut moved = BTreeMap::new();
+        let mut pairs = self.allocations.iter().zip(&computed.allocations);
+        self.allocations.len() == computed.allocations.len()
+            && pairs.all(|(dumped, computed)| {
+                let inside = child_of.get(dumped.node as usize).copied().flatten();
+                let by = dumped.address.wrapping_sub(computed.address);
+                let same = Placed {
+                    address: dumped.address,
+                    ..*computed
+                };
+                *dumped == same && *moved.entry(inside).or_insert(by) == by
+            })
+    }
+
+    /// Whether it is known where all blocks lie that a launch maps. A dump does not say
+    /// where the memory of child graphs is.
+    #[must_use]
+    pub fn has_all_addresses(&self) -> bool {
+        self.mapped.is_none() || self.source == Source::Computed
     }
 
     /// The blocks that a launch leaves in use until the allocations that outlive it

@@ -20,25 +20,34 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Graphs with child graphs that have memory nodes, which the model cannot build.
+pub(crate) fn children() -> Vec<Recording> {
+    read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot/children"))
+}
+
 /// Words and numbers of a line of `measured.txt`; a word that comes again is
-/// numbered: `used`, `used 2`.
+/// numbered: `used`, `used 2`, `used 3`.
 fn columns(line: &str) -> (String, BTreeMap<String, u64>) {
     let mut words = line.split_whitespace();
     let name = words.next().expect("a name").to_owned();
     let mut columns = BTreeMap::new();
     while let (Some(word), Some(value)) = (words.next(), words.next()) {
-        let key = if columns.contains_key(word) {
-            format!("{word} 2")
-        } else {
-            word.to_owned()
-        };
+        let mut key = word.to_owned();
+        let mut times = 1;
+        while columns.contains_key(&key) {
+            times += 1;
+            key = format!("{word} {times}");
+        }
         columns.insert(key, value.parse().expect("a number"));
     }
     (name, columns)
 }
 
 pub(crate) fn recordings(name: &str) -> Vec<Recording> {
-    let folder = folder(name);
+    read_all(&folder(name))
+}
+
+fn read_all(folder: &Path) -> Vec<Recording> {
     let measured = fs::read_to_string(folder.join("measured.txt")).expect("the measurements");
     let read = |line| {
         let (name, measured) = columns(line);

@@ -32,6 +32,10 @@ use crate::results::Verdict;
 /// are planned by rule.
 const MOST_ON_MODEL: usize = 50_000;
 
+/// Said where a scenario has steps that the model cannot do.
+const PROGRAMME_LEFT_OUT: &str = "the steps of the scenario are not planned: the model cannot \
+                                  build child graphs with memory nodes";
+
 /// Plans what the arguments name.
 ///
 /// # Errors
@@ -143,14 +147,17 @@ fn distinct(scenario: &Scenario) -> Vec<Arc<Graph>> {
 }
 
 /// Why these graphs are not to be run on the model, if so.
-fn not_on_model(layouts: &[&Layout], nodes: usize) -> Option<&'static str> {
-    let other = layouts
-        .iter()
-        .any(|layout| layout.source == Source::Dump && layout.reserved_bytes.is_none());
-    match (nodes > MOST_ON_MODEL, other) {
-        (true, _) => Some("too large to build there"),
-        (false, true) => Some("it would give other addresses than the dump's"),
-        (false, false) => None,
+fn not_on_model(graphs: &[(&Arc<Graph>, &Layout)], copies: usize) -> Option<&'static str> {
+    let nodes: usize = graphs.iter().map(|(graph, _)| graph.nodes.len()).sum();
+    let others = |layout: &Layout| layout.source == Source::Dump && layout.reserved_bytes.is_none();
+    if nodes.saturating_mul(copies) > MOST_ON_MODEL {
+        Some("too large to build there")
+    } else if graphs.iter().any(|(graph, _)| graph.has_child_memory()) {
+        Some("child graphs with memory nodes cannot be built there")
+    } else if graphs.iter().any(|(_, layout)| others(layout)) {
+        Some("it would give other addresses than the dump's")
+    } else {
+        None
     }
 }
 
@@ -233,14 +240,14 @@ impl<'a> Planner<'a> {
             let rule = self.by_rule(&[(graph, layout)]);
             let launches = self.args.launches;
             self.programme(
-                not_on_model(&[layout], graph.nodes.len()),
+                not_on_model(&[(graph, layout)], 1),
                 |_| forecast::one_stream(graph, launches),
                 || rule.one_stream(launches),
             )?;
             let streams = self.args.streams;
             if streams > 1 {
                 self.programme(
-                    not_on_model(&[layout], graph.nodes.len().saturating_mul(streams)),
+                    not_on_model(&[(graph, layout)], streams),
                     |hold| forecast::at_once(graph, streams, hold.of(streams)),
                     || rule.at_once(streams),
                 )?;
@@ -253,9 +260,7 @@ impl<'a> Planner<'a> {
                 .collect();
             let all: Vec<Arc<Graph>> = pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
             let rule = self.by_rule(&pairs);
-            let nodes = all.iter().map(|graph| graph.nodes.len()).sum();
-            let layouts: Vec<&Layout> = pairs.iter().map(|(_, layout)| *layout).collect();
-            let because = not_on_model(&layouts, nodes);
+            let because = not_on_model(&pairs, 1);
             self.programme(
                 because,
                 |_| forecast::all_in_one_stream(&all),
@@ -276,6 +281,14 @@ impl<'a> Planner<'a> {
         }
         self.analyse(&distinct(&scenario));
         if !scenario.steps.is_empty() {
+            let mut graphs = scenario.instances.iter().map(|instance| &instance.graph);
+            if graphs.any(|graph| graph.has_child_memory()) {
+                // The graphs by themselves are planned by rule.
+                if let Some(plan) = self.plan.graphs.first_mut() {
+                    plan.notes.push(PROGRAMME_LEFT_OUT.to_owned());
+                }
+                return Ok(());
+            }
             let (programme, played) = programme::on_model(&scenario, &self.machine)?;
             self.plan.programmes.push(programme);
             self.runs.push(Some((scenario, played)));

@@ -8,11 +8,6 @@ use super::collect::{RawFile, RawKind};
 use crate::plan::description::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, Use, Work};
 use crate::plan::name::Name;
 
-/// What is known of memory nodes in a child graph (R26; four graphs measured).
-const CHILD_MEMORY: &str = "a child graph has memory nodes of its own, and the footprint is an \
-                            estimate: of four such graphs on an H200 two held 32 MiB more than \
-                            the blocks that their addresses touch, and two 32 MiB less";
-
 /// The graphs of a file, one for each cluster that is no other's child.
 pub(super) fn flatten(mut file: RawFile, origin: &str) -> Result<Vec<Graph>, DotError> {
     nodes_of_clusters(&mut file);
@@ -150,18 +145,6 @@ impl Tree {
             ..Graph::default()
         };
         self.resolve(file, &nodes, &mut graph);
-        let allocates_in_child = nodes.iter().any(|part| {
-            let Part::Node(node) = part else {
-                return false;
-            };
-            let node = file.nodes.get(*node as usize);
-            node.is_some_and(|node| {
-                node.cluster != root && matches!(node.kind, RawKind::Alloc { .. })
-            })
-        });
-        if allocates_in_child {
-            graph.notes.push(CHILD_MEMORY.to_owned());
-        }
         Ok(graph)
     }
 }

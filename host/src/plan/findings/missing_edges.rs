@@ -93,6 +93,9 @@ fn candidates(
         .filter(|placed| placed.freed_by.is_some())
         .collect();
     by_size.sort_by_key(|placed| (placed.bytes, std::cmp::Reverse(placed.node)));
+    // A node has no dependencies on nodes of other graphs, those around it included.
+    let child_of = search.graph.child_of();
+    let inside = |node: NodeIndex| child_of.get(node as usize).copied().flatten();
     let mut edges = Vec::new();
     for wanted in in_new_space.into_iter().take(ALLOCATIONS) {
         let large_enough = by_size.partition_point(|placed| placed.bytes < wanted.bytes);
@@ -102,7 +105,7 @@ fn candidates(
             .unwrap_or(&[])
             .iter()
             .filter_map(|placed| placed.freed_by)
-            .filter(|&free| free < wanted.node);
+            .filter(|&free| free < wanted.node && inside(free) == inside(wanted.node));
         let frees = older.take(ASKED).filter(|&free| {
             !is_after(wanted.node, free)
                 && !search.order.is_after(free as usize, wanted.node as usize)
