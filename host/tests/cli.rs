@@ -92,6 +92,7 @@ fn two_outputs_are_never_one_file() {
             .ends()
     };
     both("./result").refused_with(64, "give each a file of its own");
+    both("-").refused_with(64, "name a file for it");
     assert_eq!(both("page").code, 0);
 }
 

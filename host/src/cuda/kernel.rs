@@ -12,20 +12,18 @@ use cudart_ffi::driver::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult, DriverFunctions, load_driver,
 };
 use cudart_ffi::{
-    cudaError_t, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaKernel_t, cudaKernelNodeParams,
-    cudaLibrary_t, dim3,
+    cudaError_t, cudaGraph_t, cudaGraphNode_t, cudaKernel_t, cudaKernelNodeParams, cudaLibrary_t,
+    dim3,
 };
 
 use super::error::{CudaError, Result};
+use super::jit_log::JitLog;
 use super::runtime::Runtime;
 use super::stream::Stream;
 
 /// Threads of each block that is launched: a single warp, so that many kernels can run
 /// at once on any device.
 pub const BLOCK_THREADS: u32 = 32;
-
-/// How long a compiler's error log may be, in bytes.
-const JIT_LOG_BYTES: usize = 8192;
 
 /// Which way to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,8 +117,7 @@ pub struct Kernel<'rt> {
     loaded: Loaded,
     is_machine_code: bool,
     parameters: usize,
-    // The compiler may run as late as the first node, and writes its log here.
-    log: Box<[u8]>,
+    log: JitLog,
 }
 
 #[derive(Debug)]
@@ -178,13 +175,13 @@ impl<'rt> Kernel<'rt> {
         choice: RouteChoice,
     ) -> Result<Self, KernelError> {
         let name = CString::new(name).map_err(|_| KernelError::Nul("kernel's name"))?;
-        let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
+        let log = JitLog::new();
         let has_own = runtime.api.exports("cudaLibraryLoadData")
             && runtime.api.exports("cudaLibraryGetKernel")
             && runtime.api.exports("cudaLibraryUnload");
         let loaded = match choice {
             RouteChoice::Runtime | RouteChoice::Auto if has_own => {
-                load_with_runtime(runtime, image, &name, &mut log)
+                load_with_runtime(runtime, image, &name, &log)
             }
             RouteChoice::Runtime => {
                 return Err(KernelError::NoRoute(
@@ -193,7 +190,7 @@ impl<'rt> Kernel<'rt> {
             }
             RouteChoice::Auto | RouteChoice::Driver => {
                 let driver = load_driver().map_err(KernelError::NoRoute)?;
-                load_with_driver(runtime, driver, image, &name, &mut log)
+                load_with_driver(runtime, driver, image, &name, &log)
             }
         };
         match loaded {
@@ -206,7 +203,7 @@ impl<'rt> Kernel<'rt> {
             }),
             Err(error) => Err(KernelError::Cuda {
                 error,
-                log: log_text(&log),
+                log: log.text(),
             }),
         }
     }
@@ -238,16 +235,14 @@ impl<'rt> Kernel<'rt> {
     ///
     /// As [`Kernel::load`].
     pub(crate) fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
-        let mut log = vec![0; JIT_LOG_BYTES].into_boxed_slice();
+        let log = JitLog::new();
         let loaded = match &self.loaded {
-            Loaded::Runtime { .. } => {
-                load_with_runtime(self.runtime, Image::Ptx(ptx), name, &mut log)
-            }
+            Loaded::Runtime { .. } => load_with_runtime(self.runtime, Image::Ptx(ptx), name, &log),
             Loaded::Driver { driver, .. } => {
-                load_with_driver(self.runtime, *driver, Image::Ptx(ptx), name, &mut log)
+                load_with_driver(self.runtime, *driver, Image::Ptx(ptx), name, &log)
             }
         };
-        let loaded = loaded.inspect_err(|_| log_compiler(&log))?;
+        let loaded = loaded.inspect_err(|_| log.report())?;
         Ok(Self {
             runtime: self.runtime,
             loaded,
@@ -316,7 +311,7 @@ impl<'rt> Kernel<'rt> {
         };
         self.runtime
             .check(call, code)
-            .inspect_err(|_| log_compiler(&self.log))
+            .inspect_err(|_| self.log.report())
     }
 
     /// The arguments, as many as there are parameters.
@@ -388,7 +383,7 @@ impl<'rt> Kernel<'rt> {
         };
         self.runtime
             .check(call, code)
-            .inspect_err(|_| log_compiler(&self.log))?;
+            .inspect_err(|_| self.log.report())?;
         Ok(raw)
     }
 }
@@ -416,9 +411,9 @@ fn load_with_runtime(
     runtime: &Runtime,
     image: Image<'_>,
     name: &CStr,
-    log: &mut [u8],
+    log: &JitLog,
 ) -> Result<Loaded> {
-    let (mut options, mut values) = jit_options(log);
+    let (mut options, mut values) = log.options();
     let mut library = cudaLibrary_t::NULL;
     // SAFETY: the code is NUL-terminated PTX or a whole ELF file; options and values
     // are as many as said, and the log's buffer lives longer than the library.
@@ -457,9 +452,9 @@ fn load_with_driver(
     driver: DriverFunctions,
     image: Image<'_>,
     name: &CStr,
-    log: &mut [u8],
+    log: &JitLog,
 ) -> Result<Loaded> {
-    let (mut options, mut values) = jit_options(log);
+    let (mut options, mut values) = log.options();
     let mut module = CUmodule(ptr::null_mut());
     // SAFETY: the image is NUL-terminated PTX or a whole ELF file; options and values
     // are as many as said; the caller made the primary context current.
@@ -499,24 +494,6 @@ fn pointers(values: &mut [u64]) -> Vec<*mut c_void> {
         .collect()
 }
 
-/// Says what the compiler said, which may come as late as the first use.
-fn log_compiler(log: &[u8]) {
-    let log = log_text(log);
-    if !log.is_empty() {
-        log::error!("the PTX compiler said: {log}");
-    }
-}
-
-fn jit_options(log: &mut [u8]) -> ([cudaJitOption; 2], [*mut c_void; 2]) {
-    let options = [
-        cudaJitOption::ERROR_LOG_BUFFER,
-        cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES,
-    ];
-    // The size is passed as the value of a pointer.
-    let size = ptr::without_provenance_mut(log.len());
-    (options, [log.as_mut_ptr().cast(), size])
-}
-
 fn check_optional(runtime: &Runtime, call: &'static str, code: Option<cudaError_t>) -> Result<()> {
     runtime.check(call, code.unwrap_or(cudaError_t::NOT_SUPPORTED))
 }
@@ -524,15 +501,4 @@ fn check_optional(runtime: &Runtime, call: &'static str, code: Option<cudaError_
 /// The driver's codes for these calls have the runtime's numbers.
 fn same_code(code: CUresult) -> cudaError_t {
     cudaError_t(code.0)
-}
-
-/// The log as one line, without the NUL bytes after it.
-fn log_text(log: &[u8]) -> String {
-    let text = CStr::from_bytes_until_nul(log)
-        .map(CStr::to_bytes)
-        .unwrap_or(log);
-    String::from_utf8_lossy(text)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
 }

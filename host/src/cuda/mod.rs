@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod exec;
 mod graph;
+mod jit_log;
 mod kernel;
 mod memory;
 mod ownership;

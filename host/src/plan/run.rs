@@ -1,7 +1,6 @@
 //! From the arguments of `plan` to its result.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,7 +24,7 @@ use crate::backend;
 use crate::cuda::{Device, Runtime};
 use crate::exit::{self, Stop};
 use crate::kernel_source::KernelSource;
-use crate::report::plan_page;
+use crate::report::{self, plan_page};
 use crate::results::Verdict;
 
 /// The most nodes of a programme's graphs that are built on the model; larger ones
@@ -47,7 +46,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
     let input = input::read(&args.files, args.recompute)?;
     // Opened before anything runs, so that a bad path fails early.
     let mut out = open(&args.output)?;
-    let report = args.report.as_deref().map(create).transpose()?;
+    let report = args.report.as_deref().map(report::create).transpose()?;
     if args.dump_scenario {
         let graphs = match input {
             Input::Graphs(graphs) => graphs,
@@ -108,17 +107,8 @@ fn open(path: &Path) -> Result<Box<dyn Write>, Stop> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(anstream::stdout())));
     }
-    let file = create(path)?;
+    let file = report::create(path)?;
     Ok(Box::new(BufWriter::new(anstream::AutoStream::auto(file))))
-}
-
-fn create(path: &Path) -> Result<File, Stop> {
-    File::create(path).map_err(|error| {
-        Stop::usage(
-            format!("cannot write {}: {error}", path.display()),
-            "give a file that can be written",
-        )
-    })
 }
 
 fn code(plan: &Plan) -> u8 {

@@ -196,7 +196,18 @@ fn open_output(path: &Path) -> Result<Box<dyn Write>, Stop> {
     Ok(Box::new(AutoStream::auto(create(path)?)))
 }
 
-fn create(path: &Path) -> Result<File, Stop> {
+/// Creates a file of output, which standard output cannot take the place of.
+///
+/// # Errors
+///
+/// `-`, or a file that cannot be written.
+pub(crate) fn create(path: &Path) -> Result<File, Stop> {
+    if path == Path::new("-") {
+        return Err(Stop::usage(
+            "a report is not written to standard output",
+            "name a file for it",
+        ));
+    }
     File::create(path).map_err(|error| {
         Stop::usage(
             format!("cannot write {}: {error}", path.display()),

@@ -6,7 +6,7 @@ use crate::bench::results::{Figure, Quantity, Side, Value};
 use crate::bench::stats::Spread;
 
 /// Graphs at once, and how often that is repeated.
-const STEPS: [(u64, usize); 5] = [(8, 24), (64, 16), (512, 5), (4096, 2), (LARGEST, 2)];
+const STEPS: [(u64, usize); 5] = [(8, 24), (64, 32), (512, 10), (4096, 5), (LARGEST, 5)];
 
 /// The most that are tried. A driver may refuse before: each graph with an allocation
 /// has a whole block of addresses, and there are about twice as many as the device
