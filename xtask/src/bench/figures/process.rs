@@ -19,7 +19,7 @@ use crate::bench::stats::Spread;
 use crate::trouble::Trouble;
 
 /// How often each program runs.
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 40;
 
 /// How often each program runs with an empty cache.
 const COLD_ROUNDS: usize = 5;
