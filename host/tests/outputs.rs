@@ -273,13 +273,19 @@ fn every_rule_that_a_check_names_is_one_that_its_experiment_explains() {
 
 #[test]
 fn memory_over_many_cycles_is_flat() {
-    let (result, code) = on_the_model().args(&["--repeat", "12"]).result();
+    // So many that a hundred bytes a cycle would be seen, which is what the record of a
+    // cycle takes.
+    let often = ["--repeat", "1500", "--model-clock", "virtual"];
+    let (result, code) = on_the_model()
+        .args(&often)
+        .args(&["--experiment", "virtual-address-reuse"])
+        .result();
     assert_eq!((result.verdict, code), (Verdict::Pass, 0));
     let repeat = only_device(&result)
         .repeat
         .as_ref()
         .expect("it was repeated");
-    assert_eq!((repeat.cycles.len(), repeat.kept_cycle), (12, 1));
+    assert_eq!((repeat.cycles.len(), repeat.kept_cycle), (1500, 1));
     for trend in &repeat.trends {
         assert_eq!(trend.growth, Growth::Flat, "{trend:?}");
     }

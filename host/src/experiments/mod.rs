@@ -160,7 +160,7 @@ impl<'rt> Lab<'rt> {
     }
 
     /// Whether a GPU runs this, so that host times of calls mean something.
-    fn is_measured(&self) -> bool {
+    pub(crate) fn is_measured(&self) -> bool {
         self.runtime.model_description().is_none()
     }
 
