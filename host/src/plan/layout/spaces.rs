@@ -3,8 +3,9 @@
 //! A child graph with memory nodes can only be moved into its parent (R26, 12.9 and
 //! later). What that does to memory stands nowhere. The rule below gives what was used,
 //! and what a trim left, of 115 of 115 graphs with up to three child graphs on an H200
-//! (driver 580, CUDA 13.0), and what was reserved of 113; the other two have their
-//! addresses in an order that a dump does not tell. 75 of them are kept as test data.
+//! (driver 580, CUDA 13.0), recorded when it had been found from others, and what was
+//! reserved of 113; the other two have their addresses in an order that a dump does not
+//! tell. 75 of them are kept as test data.
 //!
 //! - A child graph keeps the addresses that it was built with. Nothing is shared with
 //!   those of the graph around it.
@@ -43,6 +44,8 @@ pub(super) struct Spaces {
     /// The graph's own, and those of the child graphs that have begun.
     open: Vec<Open>,
     opened: usize,
+    /// What all of these but the last have cost.
+    steps_around: u64,
     /// The address of each allocation, and which space it is in.
     placed: HashMap<NodeIndex, (u64, usize)>,
     /// What nodes outside the allocation's own space free.
@@ -86,6 +89,7 @@ impl Spaces {
             next: far,
             open: Vec::new(),
             opened: 0,
+            steps_around: 0,
             placed: HashMap::new(),
             freed_outside: HashMap::new(),
             has_children: false,
@@ -108,8 +112,11 @@ impl Spaces {
 
     /// What this has cost so far, in places looked at.
     pub(super) fn steps(&self) -> u64 {
-        let open: u64 = self.open.iter().map(|open| open.space.steps()).sum();
-        self.done.steps + open
+        self.done.steps + self.steps_around + self.last_steps()
+    }
+
+    fn last_steps(&self) -> u64 {
+        self.open.last().map_or(0, |open| open.space.steps())
     }
 
     /// A child graph begins at this node. It is early if it had its addresses before the
@@ -117,6 +124,7 @@ impl Spaces {
     pub(super) fn begin_child(&mut self, begin: NodeIndex, is_early: bool) {
         let around_is_early = self.open.last().is_some_and(|around| around.is_early);
         self.has_children = true;
+        self.steps_around += self.last_steps();
         self.open(Some(begin), is_early || around_is_early);
     }
 
@@ -128,6 +136,7 @@ impl Spaces {
         let Some(child) = self.open.pop() else {
             return Ok(());
         };
+        self.steps_around -= self.last_steps();
         let begin = child.begin.unwrap_or(end) as usize;
         let Some(bytes) = self.close(&child) else {
             return Ok(());
