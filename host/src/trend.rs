@@ -22,8 +22,8 @@ const STRETCHES: usize = 8;
 /// Growth over all cycles that cannot be told from nothing, in bytes.
 const fn noise_bytes(kind: MemoryKind, has_driver: bool) -> u64 {
     match kind {
-        // A driver touches what it set aside page by page: on an H200 another 284 KiB
-        // over the first 700 cycles, and 4 KiB over the next 2,300.
+        // A driver touches what it set aside page by page: on an H200 280 KiB in the
+        // first 700 cycles, and hardly any after.
         MemoryKind::HostResident if has_driver => 320 << 10,
         // A few pages come and go with the allocator and the stack.
         MemoryKind::HostResident => 64 << 10,

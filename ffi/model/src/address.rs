@@ -194,6 +194,8 @@ pub struct AddressSpace {
     allocations: Vec<Allocation>,
     /// Address of each allocation not freed in the graph, with its index.
     unfreed: Few<u64, usize>,
+    /// What looking for slack has cost so far.
+    steps: u64,
 }
 
 impl AddressSpace {
@@ -208,6 +210,7 @@ impl AddressSpace {
             free: FreeRanges::default(),
             allocations: Vec::new(),
             unfreed: Few::default(),
+            steps: 0,
         }
     }
 
@@ -344,7 +347,7 @@ impl AddressSpace {
     /// the nodes were looked at. In a captured stream that is about one for each memory
     /// node, in a graph of many branches one for each branch too.
     pub fn steps(&self) -> u64 {
-        self.free.steps()
+        self.steps + self.free.steps()
     }
 
     /// The sizes that the space goes by.
@@ -354,6 +357,7 @@ impl AddressSpace {
 
     fn new_space(&mut self, bytes: u64, take: impl FnOnce(u64) -> Option<u64>) -> Option<u64> {
         let fits = |range: &Range<u64>| range.end - range.start >= bytes;
+        self.steps += self.slack.len() as u64;
         let smallest = (0..)
             .zip(&self.slack)
             .filter(|(_, range)| fits(range))

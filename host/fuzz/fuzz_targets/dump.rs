@@ -66,6 +66,7 @@ fn again(graphs: Vec<Graph>) {
         assert_eq!(before.nodes.len(), after.graph.nodes.len());
         let edges = |graph: &Graph| graph.dependencies.edges().collect::<Vec<_>>();
         assert_eq!(edges(before), edges(&after.graph));
+        assert_eq!(before.child_graphs, after.graph.child_graphs);
         for (old, new) in before.nodes.iter().zip(&after.graph.nodes) {
             match (old.kind, new.kind) {
                 (Kind::Alloc { bytes: a, .. }, Kind::Alloc { bytes: b, .. }) => assert_eq!(a, b),

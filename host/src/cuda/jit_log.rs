@@ -49,6 +49,11 @@ impl JitLog {
             .join(" ")
     }
 
+    /// Leaves the buffer to a driver that still has the library.
+    pub(super) fn leave(&mut self) {
+        self.bytes = Box::into_raw(Box::default());
+    }
+
     /// Passes on what there is.
     pub(super) fn report(&self) {
         let text = self.text();
@@ -60,8 +65,8 @@ impl JitLog {
 
 impl Drop for JitLog {
     fn drop(&mut self) {
-        // SAFETY: the bytes came from a box, and whoever has a log unloads the library
-        // before it ends.
+        // SAFETY: the bytes came from a box. Whoever has a log unloads the library before
+        // it ends, or leaves the buffer behind.
         drop(unsafe { Box::from_raw(self.bytes) });
     }
 }

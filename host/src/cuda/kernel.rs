@@ -403,6 +403,9 @@ impl Drop for Kernel<'_> {
                 ("cuModuleUnload", same_code(code))
             }
         };
+        if code != cudaError_t::SUCCESS {
+            self.log.leave();
+        }
         self.runtime.note_closed(call, code);
     }
 }

@@ -14,12 +14,13 @@ use super::result::{
 use super::timeline::{self, Timeline};
 use super::units;
 
-/// What computing a graph's addresses may take where nothing else tells them: about a
-/// minute.
+/// What computing a graph's addresses may take where nothing else tells them: about half
+/// a minute.
 const EFFORT: Effort = Effort::steps(600_000_000);
 
 /// The same where a dump has them, and only what is reserved and most findings would
-/// be missing: about two seconds. Enough for a million nodes in a dozen branches.
+/// be missing: two or three seconds. Enough for a million nodes in some twenty
+/// branches.
 const EFFORT_WITH_DUMP: Effort = Effort::steps(40_000_000);
 
 /// What is known of memory nodes in child graphs.
@@ -241,8 +242,7 @@ const BLOCKS_LISTED: u64 = 100_000;
 
 /// The blocks of a layout and what is touched of each; none beyond
 /// [`BLOCKS_LISTED`], which no device has, and none where it is not known where all of
-/// them lie. Regions are ascending and do
-/// not overlap, so one pass does.
+/// them lie. Regions are ascending and do not overlap, so one pass does.
 fn blocks(layout: &Layout, regions: &[super::layout::Region]) -> Vec<BlockPlan> {
     let size = layout.block_bytes().max(1);
     let (mapped, held) = (layout.mapped(), layout.held());

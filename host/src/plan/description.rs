@@ -1,5 +1,6 @@
 //! One form for every graph that is planned, wherever it was described.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ pub struct Graph {
     /// Which node is known to read or write which allocation of this graph, by
     /// user, then allocation. Kernels in dumps do not tell.
     pub uses: Vec<Use>,
+    /// The child graphs whose nodes are part of this graph: each by the node at which it
+    /// ends, with the one at which it begins. They lie within one another or apart.
+    pub child_graphs: BTreeMap<NodeIndex, NodeIndex>,
     /// Titles of nodes, such as kernels' names, each once. Graphs of one file share
     /// them.
     pub titles: Arc<[Box<str>]>,
@@ -183,23 +187,24 @@ impl Graph {
     /// graph around it.
     #[must_use]
     pub fn child_of(&self) -> Vec<Option<NodeIndex>> {
-        let mut open = Vec::new();
-        let mut child_of = Vec::new();
-        for (index, node) in self.indexed() {
-            if node.kind == Kind::Other(Work::ChildBegin) && child_of.is_empty() {
-                child_of = vec![None; self.nodes.len()];
-            }
-            if node.kind == Kind::Other(Work::Child) {
-                open.pop();
-            }
-            if let Some(slot) = child_of.get_mut(index as usize) {
-                *slot = open.last().copied();
-            }
-            if node.kind == Kind::Other(Work::ChildBegin) {
-                open.push(index);
-            }
+        if self.child_graphs.is_empty() {
+            return Vec::new();
         }
-        child_of
+        let begins: BTreeSet<NodeIndex> = self.child_graphs.values().copied().collect();
+        let mut open = Vec::new();
+        let places = (0..).take(self.nodes.len());
+        places
+            .map(|index| {
+                if self.child_graphs.contains_key(&index) {
+                    open.pop();
+                }
+                let inside = open.last().copied();
+                if begins.contains(&index) {
+                    open.push(index);
+                }
+                inside
+            })
+            .collect()
     }
 
     /// Whether a child graph has alloc nodes of its own.
@@ -331,6 +336,24 @@ impl Dependencies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_is_inside_the_innermost_child_graph_around_it() {
+        let node = Node {
+            name: Name::from("n"),
+            title: None,
+            kind: Kind::Other(Work::Empty),
+        };
+        let graph = Graph {
+            nodes: vec![node; 8],
+            child_graphs: BTreeMap::from([(4, 2), (6, 1)]),
+            ..Graph::default()
+        };
+        let (one, two) = (Some(1), Some(2));
+        let inside = [None, None, one, two, one, one, None, None];
+        assert_eq!(graph.child_of(), inside);
+        assert_eq!(Graph::default().child_of(), []);
+    }
 
     #[test]
     fn dependencies_come_oldest_first_and_once() {

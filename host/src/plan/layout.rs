@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use cudart_model::address::{AddressError, BlockSet, Granularity, Order};
 
-use super::description::{Freed, Graph, Kind, NodeIndex, Work};
+use super::description::{Freed, Graph, Kind, NodeIndex};
 use super::name::Name;
 use spaces::Spaces;
 
@@ -16,8 +16,8 @@ use spaces::Spaces;
 pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
 
 /// How much work layouts may be, in nodes added and places in their order looked at
-/// ([`AddressSpace::steps`](cudart_model::address::AddressSpace::steps)): about 50 ns each. Not a time, so that a plan is the same
-/// on every machine.
+/// ([`AddressSpace::steps`](cudart_model::address::AddressSpace::steps)): 50 to 100 ns
+/// each. Not a time, so that a plan is the same on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     left: u64,
@@ -81,8 +81,8 @@ pub struct Layout {
     pub end: u64,
     /// What one launch of the graph alone leaves reserved, where the rule tells.
     pub reserved_bytes: Option<u64>,
-    /// What a launch maps, where there are child graphs; else the allocations. At the
-    /// addresses that the rule gives.
+    /// What a launch maps, where child graphs have memory nodes; else the allocations.
+    /// At the addresses that the rule gives.
     mapped: Option<Vec<Range<u64>>>,
     granularity: Granularity,
 }
@@ -210,21 +210,20 @@ fn built_early(graph: &Graph) -> BTreeSet<NodeIndex> {
     // around it at its begin.
     let mut lowest: BTreeMap<Option<NodeIndex>, u64> = BTreeMap::new();
     let mut around: BTreeMap<NodeIndex, u64> = BTreeMap::new();
+    let begins: BTreeSet<NodeIndex> = graph.child_graphs.values().copied().collect();
     for (index, node) in graph.indexed() {
-        match node.kind {
-            Kind::Alloc {
-                address: Some(address),
-                ..
-            } => {
-                let lowest = lowest.entry(inside(index)).or_insert(address);
-                *lowest = address.min(*lowest);
-            }
-            Kind::Other(Work::ChildBegin) => {
-                if let Some(&address) = lowest.get(&inside(index)) {
-                    around.insert(index, address);
-                }
-            }
-            _ => {}
+        if let Kind::Alloc {
+            address: Some(address),
+            ..
+        } = node.kind
+        {
+            let lowest = lowest.entry(inside(index)).or_insert(address);
+            *lowest = address.min(*lowest);
+        }
+        if begins.contains(&index)
+            && let Some(&address) = lowest.get(&inside(index))
+        {
+            around.insert(index, address);
         }
     }
     let is_early = |&(begin, around): &(NodeIndex, u64)| {
@@ -280,6 +279,7 @@ impl Layout {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
         let base = first - first % granularity.block_bytes();
+        let begins: BTreeSet<NodeIndex> = graph.child_graphs.values().copied().collect();
         let early = built_early(graph);
         let mut spaces = Spaces::new(base, granularity, !early.is_empty());
         let (mut order, mut later) = (Order::new(), Vec::new());
@@ -303,12 +303,14 @@ impl Layout {
                     let freed = spaces.free(&order, index, allocation);
                     freed.map_err(|why| refused(&node.name, why))?;
                 }
-                Kind::Other(Work::ChildBegin) => spaces.begin_child(index, early.contains(&index)),
-                Kind::Other(Work::Child) => {
-                    let ended = spaces.end_child(&order, index);
-                    ended.map_err(|why| refused(&node.name, why))?;
-                }
                 _ => {}
+            }
+            if graph.child_graphs.contains_key(&index) {
+                let ended = spaces.end_child(&order, index);
+                ended.map_err(|why| refused(&node.name, why))?;
+            }
+            if begins.contains(&index) {
+                spaces.begin_child(index, early.contains(&index));
             }
         }
         let laid_out = spaces.finish();

@@ -32,8 +32,8 @@ use crate::results::Verdict;
 const MOST_ON_MODEL: usize = 50_000;
 
 /// Said where a scenario has steps that the model cannot do.
-const PROGRAMME_LEFT_OUT: &str = "the steps of the scenario are not planned: the model cannot \
-                                  build child graphs with memory nodes";
+const PROGRAMME_LEFT_OUT: &str = "the steps of the scenario are not planned, nor verified: the \
+                                  model cannot build child graphs with memory nodes";
 
 /// Plans what the arguments name.
 ///
@@ -272,9 +272,10 @@ impl<'a> Planner<'a> {
         self.analyse(&distinct(&scenario));
         if !scenario.steps.is_empty() {
             let mut graphs = scenario.instances.iter().map(|instance| &instance.graph);
-            if graphs.any(|graph| graph.has_child_memory()) {
+            if let Some(graph) = graphs.find(|graph| graph.has_child_memory()) {
                 // The graphs by themselves are planned by rule.
-                if let Some(plan) = self.plan.graphs.first_mut() {
+                let mut plans = self.plan.graphs.iter_mut();
+                if let Some(plan) = plans.find(|plan| plan.name == graph.name) {
                     plan.notes.push(PROGRAMME_LEFT_OUT.to_owned());
                 }
                 return Ok(());

@@ -1,6 +1,5 @@
 //! The experiments many times in one process, and the memory after each cycle.
 
-use std::hint::black_box;
 use std::time::Instant;
 
 use super::interrupt::Interrupt;
@@ -10,23 +9,15 @@ use crate::host_memory;
 use crate::results::{Cycle, ExperimentResult, MemoryKind, Repeat, Verdict};
 use crate::trend;
 
-/// The most cycles whose records have their memory before the first one: 10 MB. What
-/// more of them take is below what the trend of so many can see.
-const MOST_READY: usize = 100_000;
-
-/// Room for the records of so many cycles, its pages touched: the record must not grow
-/// with the memory that it is a record of.
-fn room_for(cycles: usize) -> Vec<Cycle> {
-    let none = Cycle {
-        cycle: 0,
-        duration_ms: 0.0,
-        verdict: Verdict::Pass,
-        host_resident_bytes: None,
-        memory: None,
+/// What a trend is of: the memory after a cycle, less what the record of the cycles had
+/// taken of it by then.
+fn without_record(cycle: &Cycle, kind: MemoryKind) -> Option<u64> {
+    let record = match kind {
+        MemoryKind::HostResident => cycle.cycle.saturating_mul(size_of::<Cycle>()),
+        _ => 0,
     };
-    let mut room = black_box(vec![none; cycles.min(MOST_READY)]);
-    room.clear();
-    room
+    let bytes = cycle.bytes(kind)?;
+    Some(bytes.saturating_sub(record as u64))
 }
 
 /// What the cycles gave.
@@ -45,7 +36,7 @@ pub(super) fn cycles(
     interrupt: &Interrupt,
 ) -> Cycles {
     let progress = Progress::new();
-    let mut cycles = room_for(asked);
+    let mut cycles: Vec<Cycle> = Vec::new();
     let mut kept: (usize, Vec<ExperimentResult>) = (0, Vec::new());
     for number in 1..=asked {
         if interrupt.asked() {
@@ -87,7 +78,10 @@ pub(super) fn cycles(
     .into_iter()
     .filter_map(|kind| {
         // Memory that is not known after every cycle has no trend.
-        let samples: Option<Vec<_>> = cycles.iter().map(|cycle| cycle.bytes(kind)).collect();
+        let samples: Option<Vec<_>> = cycles
+            .iter()
+            .map(|cycle| without_record(cycle, kind))
+            .collect();
         trend::of(kind, &samples?, lab.is_measured())
     })
     .collect();

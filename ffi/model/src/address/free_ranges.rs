@@ -28,8 +28,8 @@ pub(super) struct FreeRanges {
     by_start: Few<u64, FreeRange>,
     by_size: Few<(u64, u64), ()>,
     owners: Few<usize, ()>,
-    /// By chain of the [`Order`].
-    by_chain: Vec<Vec<OnChain>>,
+    /// By chain of the [`Order`], those of one chain by line.
+    by_chain: Few<usize, Vec<OnChain>>,
     lines: Lines,
     /// What searching has cost so far.
     steps: u64,
@@ -49,19 +49,17 @@ impl FreeRanges {
         self.by_start.insert(range.start, range);
         self.by_size.insert(key, ());
         self.owners.insert(range.owner, ());
-        let line = range.line;
-        if self.by_chain.len() <= place.chain {
-            self.by_chain.resize_with(place.chain + 1, Vec::new);
-        }
-        let Some(on_chain) = self.by_chain.get_mut(place.chain) else {
+        let Some(on_chain) = self.by_chain.or_default(place.chain) else {
             return;
         };
-        match on_chain.iter_mut().find(|ranges| ranges.line == line) {
-            Some(ranges) => {
-                ranges.by_position.insert(place.position, key);
-                ranges.by_size.insert(key, place.position);
+        match on_chain.binary_search_by_key(&range.line, |ranges| ranges.line) {
+            Ok(at) => {
+                if let Some(ranges) = on_chain.get_mut(at) {
+                    ranges.by_position.insert(place.position, key);
+                    ranges.by_size.insert(key, place.position);
+                }
             }
-            None => on_chain.push(OnChain::with(line, place.position, key)),
+            Err(at) => on_chain.insert(at, OnChain::with(range.line, place.position, key)),
         }
     }
 
@@ -73,19 +71,21 @@ impl FreeRanges {
         let Some(place) = order.place(range.owner) else {
             return;
         };
-        let line = range.line;
-        let Some(on_chain) = self.by_chain.get_mut(place.chain) else {
+        let Some(on_chain) = self.by_chain.get_mut(&place.chain) else {
             return;
         };
-        let Some(at) = on_chain.iter().position(|ranges| ranges.line == line) else {
+        let Ok(at) = on_chain.binary_search_by_key(&range.line, |ranges| ranges.line) else {
             return;
         };
         if let Some(ranges) = on_chain.get_mut(at) {
             ranges.by_position.remove(&place.position);
             ranges.by_size.remove(&key);
             if ranges.by_size.is_empty() {
-                on_chain.swap_remove(at);
+                on_chain.remove(at);
             }
+        }
+        if on_chain.is_empty() {
+            self.by_chain.remove(&place.chain);
         }
     }
 
@@ -153,7 +153,8 @@ impl FreeRanges {
         let mut steps = 0;
         for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
-                for ranges in self.by_chain.get(chain).into_iter().flatten() {
+                for ranges in self.by_chain.get(&chain).into_iter().flatten() {
+                    steps += 1;
                     if let Some(fit) = ranges.best_fit(&positions, bytes, &mut steps) {
                         fits.push((ranges.line, fit));
                     }

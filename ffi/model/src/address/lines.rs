@@ -22,7 +22,7 @@ pub(super) struct Lines {
     /// The last nodes of the lines.
     last: Few<usize, ()>,
     /// The line of each last node, by chain of the order and by the position there.
-    last_on_chain: Vec<Few<usize, usize>>,
+    last_on_chain: Few<usize, Few<usize, usize>>,
     /// Made when a free node first has a choice, which in a captured stream never
     /// happens.
     heard: Option<Box<Heard>>,
@@ -58,19 +58,18 @@ impl Lines {
         if let Some(line) = self.lines.get_mut(number) {
             self.last.remove(&line.last);
             if let Some(at) = order.place(line.last)
-                && let Some(on_chain) = self.last_on_chain.get_mut(at.chain)
+                && let Some(on_chain) = self.last_on_chain.get_mut(&at.chain)
             {
                 on_chain.remove(&at.position);
+                if on_chain.is_empty() {
+                    self.last_on_chain.remove(&at.chain);
+                }
             }
             line.last = node;
             line.length += 1;
         }
         self.last.insert(node, ());
-        if self.last_on_chain.len() <= place.chain {
-            self.last_on_chain
-                .resize_with(place.chain + 1, Few::default);
-        }
-        if let Some(on_chain) = self.last_on_chain.get_mut(place.chain) {
+        if let Some(on_chain) = self.last_on_chain.or_default(place.chain) {
             on_chain.insert(place.position, number);
         }
         number
@@ -91,7 +90,13 @@ impl Lines {
         if ended.len() < 2 {
             return ended.first().copied();
         }
-        let mut heard = self.heard.take().unwrap_or_default();
+        let mut heard = self.heard.take().unwrap_or_else(|| {
+            let first = self.lines.first().map_or(0, |line| line.first);
+            Box::new(Heard {
+                first,
+                ..Heard::default()
+            })
+        });
         let starts = |node: usize| {
             self.lines
                 .binary_search_by_key(&node, |line| line.first)
@@ -112,7 +117,7 @@ impl Lines {
         let mut reach = Reach::new(order, oldest);
         for &dependency in order.dependencies_as_listed(node) {
             let walk = reach.extend(dependency, |chain, positions| {
-                if let Some(on_chain) = self.last_on_chain.get(chain) {
+                if let Some(on_chain) = self.last_on_chain.get(&chain) {
                     let last = on_chain.range(positions);
                     found.extend(last.map(|(_, &line)| line));
                 }
@@ -136,7 +141,10 @@ impl Lines {
 /// Most nodes know just what a dependency knew, so lists share their beginnings.
 #[derive(Clone, Debug, Default)]
 struct Heard {
-    /// The list of each node looked at so far: its last entry, counted from 1.
+    /// The first node that starts a line. None before it has heard of any.
+    first: usize,
+    /// The list of each node looked at so far, from that one on: its last entry, counted
+    /// from 1.
     list_of: Vec<usize>,
     entries: Vec<Entry>,
     /// The entry that goes on from another with a line, so that equal lists are one.
@@ -162,8 +170,9 @@ impl Heard {
         node: usize,
         lines: &BTreeSet<usize>,
     ) -> Option<usize> {
-        while self.list_of.len() < node {
-            let known = self.list_of.len();
+        while self.first + self.list_of.len() < node {
+            let known = self.first + self.list_of.len();
+            self.steps += 1;
             let mut list = self.by_dependencies(order, known);
             if let Some(line) = starts(known) {
                 list = self.extended(list, line);
@@ -185,7 +194,8 @@ impl Heard {
     fn by_dependencies(&mut self, order: &Order, node: usize) -> usize {
         let mut all = 0;
         for dependency in order.dependencies_as_listed(node) {
-            let list = self.list_of.get(*dependency).copied().unwrap_or(0);
+            let at = dependency.checked_sub(self.first);
+            let list = at.and_then(|at| self.list_of.get(at)).copied().unwrap_or(0);
             if all == 0 || all == list {
                 all = list;
             } else if list != 0 {

@@ -19,7 +19,8 @@ use std::ops::{ControlFlow, Range};
 use super::few::Few;
 
 /// The partial order of a graph's nodes. Nodes are numbered from 0 in the
-/// order in which they were added.
+/// order in which they were added. It keeps room for the questions that are asked of it,
+/// so threads cannot share it.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     nodes: Vec<Node>,

@@ -18,7 +18,7 @@ const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGrap
                        the flag cudaGraphDebugDotFlagsVerbose (1)";
 
 /// The numbers that a graph's first node may leave out before it, which costs memory.
-const MOST_SKIPPED: usize = 64;
+const MOST_SKIPPED: usize = 4;
 
 /// A node as the file has it.
 #[derive(Debug)]

@@ -128,9 +128,15 @@ impl Tree {
             nodes_left,
             nodes: Vec::new(),
             edges: Vec::new(),
+            child_graphs: BTreeMap::new(),
         };
         builder.add(root)?;
-        let Builder { nodes, edges, .. } = builder;
+        let Builder {
+            nodes,
+            edges,
+            child_graphs,
+            ..
+        } = builder;
         let name = file
             .clusters
             .get(root as usize)
@@ -142,6 +148,7 @@ impl Tree {
                 name.to_owned()
             },
             dependencies: Dependencies::new(nodes.len(), &edges),
+            child_graphs,
             ..Graph::default()
         };
         self.resolve(file, &nodes, &mut graph);
@@ -162,6 +169,8 @@ struct Builder<'f> {
     nodes_left: &'f mut usize,
     nodes: Vec<Part>,
     edges: Vec<(u32, u32)>,
+    /// Where each child graph ends, and where it begins.
+    child_graphs: BTreeMap<u32, u32>,
 }
 
 /// A graph being put in place: how far, and where its nodes are.
@@ -264,6 +273,7 @@ impl Builder<'_> {
         };
         let end = self.push(Part::Node(node));
         self.edges.push((begin, end));
+        self.child_graphs.insert(end, begin);
         for (inner, place) in &frame.places {
             if !has_before.contains(inner) {
                 self.edges.push((begin, place.begin));

@@ -128,7 +128,7 @@ fn fields(body: &str) -> Vec<Field<'_>> {
         if backslashes.count() % 2 == 1 {
             continue;
         }
-        let text = body.get(start..place).unwrap_or("").trim_ascii();
+        let text = body.get(start..place).unwrap_or("").trim();
         let group = around.last().copied().unwrap_or(0);
         if !text.is_empty() {
             fields.push(Field { text, group });
@@ -145,7 +145,7 @@ fn fields(body: &str) -> Vec<Field<'_>> {
             _ => {}
         }
     }
-    let rest = body.get(start..).unwrap_or("").trim_ascii();
+    let rest = body.get(start..).unwrap_or("").trim();
     if !rest.is_empty() {
         fields.push(Field {
             text: rest,

@@ -77,8 +77,8 @@ impl<R: Read> Lexer<R> {
         self.token_at = self.here;
         self.text.clear();
         let Some(byte) = self.peek() else {
-            return match self.failed.take() {
-                Some(error) => Err(error),
+            return match &self.failed {
+                Some(error) => Err(error.clone()),
                 None => Ok(Token::End),
             };
         };
@@ -257,6 +257,9 @@ impl<R: Read> Lexer<R> {
 
     #[cold]
     fn read_on(&mut self) -> Option<u8> {
+        if self.failed.is_some() {
+            return None;
+        }
         self.chunk.resize(CHUNK, 0);
         self.next = 0;
         let count = loop {
@@ -274,8 +277,8 @@ impl<R: Read> Lexer<R> {
     }
 
     /// Why the file ends here: a read that failed, else `what`.
-    fn ended(&mut self, at: Position, what: &str) -> DotError {
-        let failed = self.failed.take();
+    fn ended(&self, at: Position, what: &str) -> DotError {
+        let failed = self.failed.clone();
         failed.unwrap_or_else(|| DotError::at(at, what))
     }
 

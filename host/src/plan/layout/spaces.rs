@@ -50,7 +50,8 @@ pub(super) struct Spaces {
     placed: HashMap<NodeIndex, (u64, usize)>,
     /// What nodes outside the allocation's own space free.
     freed_outside: HashMap<NodeIndex, NodeIndex>,
-    has_children: bool,
+    /// Whether child graphs have memory nodes.
+    has_child_memory: bool,
     done: LaidOut,
 }
 
@@ -92,7 +93,7 @@ impl Spaces {
             steps_around: 0,
             placed: HashMap::new(),
             freed_outside: HashMap::new(),
-            has_children: false,
+            has_child_memory: false,
             done: LaidOut::default(),
         };
         spaces.open(None, false);
@@ -123,7 +124,6 @@ impl Spaces {
     /// graph around it had any.
     pub(super) fn begin_child(&mut self, begin: NodeIndex, is_early: bool) {
         let around_is_early = self.open.last().is_some_and(|around| around.is_early);
-        self.has_children = true;
         self.steps_around += self.last_steps();
         self.open(Some(begin), is_early || around_is_early);
     }
@@ -171,7 +171,7 @@ impl Spaces {
             return (!all.is_empty()).then_some(lent);
         }
         self.done.reserved_bytes = self.done.reserved_bytes.saturating_add(reserved_bytes);
-        if self.has_children {
+        if self.has_child_memory {
             let mapped = self.done.mapped.get_or_insert_default();
             mapped.extend(all.iter().map(|allocation| allocation.range()));
         }
@@ -187,6 +187,7 @@ impl Spaces {
     ) -> Result<(), AddressError> {
         let address = self.allocate(order, node as usize, bytes)?;
         let number = self.open.last().map_or(0, |open| open.number);
+        self.has_child_memory |= self.open.len() > 1;
         self.placed.insert(node, (address, number));
         Ok(())
     }
@@ -195,14 +196,14 @@ impl Spaces {
         let Some(open) = self.open.last_mut() else {
             return Err(AddressError::Exhausted { bytes });
         };
-        let next = if open.is_early {
-            &mut self.next_early
+        let (next, last) = if open.is_early {
+            (&mut self.next_early, self.far)
         } else {
-            &mut self.next
+            (&mut self.next, u64::MAX)
         };
         open.space.add_alloc_on(order, node, bytes, |growth| {
             let start = *next;
-            *next = start.checked_add(growth)?;
+            *next = start.checked_add(growth).filter(|&end| end <= last)?;
             Some(start)
         })
     }
@@ -230,13 +231,14 @@ impl Spaces {
 
     /// All nodes are there.
     pub(super) fn finish(mut self) -> LaidOut {
-        while let Some(open) = self.open.pop() {
+        // Every child graph has ended by now.
+        if let Some(open) = self.open.pop() {
             self.close(&open);
         }
         let early_bytes = self.next_early - self.base;
         let (far, base) = (self.far, self.base);
         let near = |address: u64| match address.checked_sub(far) {
-            Some(offset) => base + early_bytes + offset,
+            Some(offset) => base.saturating_add(early_bytes).saturating_add(offset),
             None => address,
         };
         let mut done = self.done;

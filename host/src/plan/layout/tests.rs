@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::description::{Dependencies, Node, Work};
 use crate::plan::recordings::{Recording, all, children, column, recordings};
 
 /// Both ways to a layout: the dump's addresses, and the same dump without them.
@@ -164,6 +165,35 @@ fn r26_child_graphs_take_the_memory_that_was_measured() {
 }
 
 #[test]
+fn a_child_graph_without_memory_changes_nothing() {
+    for recording in all() {
+        let plain = &recording.graph;
+        let mut with_child = plain.clone();
+        let begin = plain.nodes.len() as NodeIndex;
+        for (name, work) in [("c begin", Work::ChildBegin), ("c", Work::Child)] {
+            with_child.nodes.push(Node {
+                name: Name::from(name),
+                title: None,
+                kind: Kind::Other(work),
+            });
+        }
+        let edges: Vec<_> = plain.dependencies.edges().collect();
+        let edges = [edges, vec![(begin, begin + 1)]].concat();
+        with_child.dependencies = Dependencies::new(with_child.nodes.len(), &edges);
+        with_child.child_graphs.insert(begin + 1, begin);
+        let [plain, with_child] = [plain, &with_child].map(|graph| {
+            let layout = Layout::of(graph, Granularity::H200).expect("a layout");
+            (
+                layout.mapped(),
+                layout.reserved_bytes,
+                layout.has_all_addresses(),
+            )
+        });
+        assert_eq!(plain, with_child, "{}", recording.name);
+    }
+}
+
+#[test]
 fn r26_a_child_graph_that_frees_all_takes_a_block_more_than_by_itself() {
     let scenario = |nodes: &str| {
         let text = format!("scenario = 1\n[[graph]]\nname = \"g\"\nnodes = [{nodes}]\n");
@@ -180,7 +210,7 @@ fn r26_a_child_graph_that_frees_all_takes_a_block_more_than_by_itself() {
         format!(
             "{{ name = \"c begin\", work = \"child-begin\" }},
              {{ name = \"a\", alloc = \"48MiB\", after = \"c begin\" }}, {free}
-             {{ name = \"c\", work = \"child\", after = \"a\" }},"
+             {{ name = \"c\", work = \"child\", ends = \"c begin\", after = \"a\" }},"
         )
     };
     let freed = child("{ name = \"f\", free = \"a\", after = \"a\" },");

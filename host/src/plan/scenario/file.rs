@@ -48,6 +48,8 @@ pub(super) struct NodeEntry {
     pub(super) kernel: Option<String>,
     /// What else it does: `memset`, `memcpy`, `host`, `empty` or any word.
     pub(super) work: Option<String>,
+    /// The `child-begin` node of the child graph that ends here: what is between is in it.
+    pub(super) ends: Option<String>,
     /// How long a kernel spins.
     pub(super) hold: Option<Spanned<String>>,
     /// The nodes that it depends on.

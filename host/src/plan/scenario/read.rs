@@ -157,6 +157,9 @@ impl Reader<'_> {
         let mut titles = Titles::default();
         let mut freed = vec![false; entry.nodes.len()];
         let (mut nodes, mut edges, mut uses) = (Vec::new(), Vec::new(), Vec::new());
+        // The child graphs that have begun, each with its place in the text.
+        let mut open: Vec<(NodeIndex, Range<usize>)> = Vec::new();
+        let mut child_graphs = BTreeMap::new();
         for (index, node) in (0..).zip(&entry.nodes) {
             let span = node.span();
             let node = node.get_ref();
@@ -166,6 +169,17 @@ impl Reader<'_> {
                 places.get(name).copied().ok_or_else(missing)
             };
             let (kind, title) = self.kind(node, &span, &places, entry, &mut freed, &mut titles)?;
+            if let Some(name) = &node.ends {
+                let begin = find(name)?;
+                if open.pop().is_none_or(|(innermost, _)| innermost != begin) {
+                    let what = format!("{name} is not the child graph that began last");
+                    return Err(self.error(&span, what));
+                }
+                child_graphs.insert(index, begin);
+            }
+            if kind == Kind::Other(Work::ChildBegin) {
+                open.push((index, span.clone()));
+            }
             for name in node.after.iter() {
                 edges.push((find(name)?, index));
             }
@@ -188,12 +202,16 @@ impl Reader<'_> {
         }
         uses.sort_unstable();
         uses.dedup();
+        if let Some((_, span)) = open.last() {
+            return Err(self.error(span, "no node `ends` this child graph"));
+        }
         Ok(Graph {
             name: name.clone(),
             origin: self.origin.to_owned(),
             dependencies: Dependencies::new(nodes.len(), &edges),
             nodes,
             uses,
+            child_graphs,
             titles: titles.list.into(),
             auto_free: entry.auto_free,
             hold: self.hold(entry.hold.as_ref())?,

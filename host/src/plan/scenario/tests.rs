@@ -4,6 +4,7 @@ use std::path::Path;
 use super::*;
 use crate::plan::description::{Use, Work};
 use crate::plan::dot;
+use crate::plan::recordings;
 
 const SMALL: &str = r#"
 scenario = 1
@@ -192,6 +193,7 @@ fn every_recorded_dump_goes_through_a_scenario_unchanged() {
         let scenario = read(&text, "dump").unwrap_or_else(|error| panic!("{error}\n{text}"));
         let (before, after) = (&graphs[0], &scenario.instances[0].graph);
         assert_eq!(before.nodes.len(), after.nodes.len());
+        assert_eq!(before.child_graphs, after.child_graphs);
         for ((index, old), (_, new)) in before.indexed().zip(after.indexed()) {
             let without_address = match old.kind {
                 Kind::Alloc { bytes, .. } => Kind::Alloc {
@@ -207,6 +209,44 @@ fn every_recorded_dump_goes_through_a_scenario_unchanged() {
         count += 1;
     }
     assert_eq!(count, 83);
+}
+
+#[test]
+fn child_graphs_go_through_a_scenario_unchanged() {
+    for recording in recordings::children() {
+        let before = recording.graph.child_graphs.clone();
+        assert!(!before.is_empty(), "{}", recording.name);
+        let scenario = written(vec![recording.graph]);
+        let after = &scenario.instances[0].graph.child_graphs;
+        assert_eq!(before, *after, "{}", recording.name);
+    }
+}
+
+#[test]
+fn a_child_graph_ends_where_it_says_within_those_around_it() {
+    let refused = |nodes: &str| {
+        let text = format!("scenario = 1\n[[graph]]\nname = \"g\"\nnodes = [{nodes}]\n");
+        read(&text, "test").expect_err(nodes).to_string()
+    };
+    let begin = |name: &str| format!("{{ name = \"{name}\", work = \"child-begin\" }},");
+    let end = |name: &str, ends: &str| {
+        format!("{{ name = \"{name}\", work = \"child\", ends = \"{ends}\" }},")
+    };
+    let open = refused(&begin("a"));
+    assert!(open.contains("no node `ends` this child graph"), "{open}");
+    let crossed = begin("a") + &begin("b") + &end("x", "a") + &end("y", "b");
+    for nodes in [
+        crossed,
+        end("x", "x"),
+        begin("a") + &end("x", "a") + &end("y", "a"),
+    ] {
+        let why = refused(&nodes);
+        assert!(
+            why.contains("is not the child graph that began last"),
+            "{why}"
+        );
+    }
+    assert!(refused(&end("x", "nobody")).contains("there is no node nobody"));
 }
 
 fn written(graphs: Vec<Graph>) -> Scenario {

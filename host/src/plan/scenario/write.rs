@@ -118,6 +118,9 @@ impl Entries<'_> {
                 self.name(index),
                 self.what(node)
             );
+            if let Some(&begin) = self.graph.child_graphs.get(&index) {
+                let _ = write!(line, ", ends = {}", self.name(begin));
+            }
             let after = self.graph.dependencies.of(index).iter();
             self.list("after", after.copied(), &mut line);
             self.list("uses", used.iter().map(|one| one.allocation), &mut line);

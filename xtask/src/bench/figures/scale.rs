@@ -165,6 +165,9 @@ fn growth(
     let mut ratios: BTreeMap<Side, Vec<f64>> = BTreeMap::new();
     for process in 0..bed.repeat(PROCESSES) {
         if process > 0 && limit.is_over() {
+            figure.skipped.push(format!(
+                "{largest} graphs to {BASE}, {place}: the time was over after {process} of {PROCESSES} processes"
+            ));
             break;
         }
         let mut sides = bed.sides()?;
