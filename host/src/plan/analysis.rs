@@ -19,9 +19,9 @@ use super::units;
 const EFFORT: Effort = Effort::steps(600_000_000);
 
 /// The same where a dump has them, and only what is reserved and most findings would
-/// be missing: two or three seconds. Enough for a million nodes in some twenty
+/// be missing: three seconds. Enough for a million nodes in some twenty
 /// branches.
-const EFFORT_WITH_DUMP: Effort = Effort::steps(40_000_000);
+const EFFORT_WITH_DUMP: Effort = Effort::steps(60_000_000);
 
 /// What is known of memory nodes in child graphs.
 const CHILD_MEMORY: &str = "child graphs have memory nodes (R26): one that frees all it allocates \
