@@ -285,7 +285,16 @@ fn names_that_a_scenario_cannot_have_are_made_such_that_it_can() {
 
 #[test]
 fn r15_a_free_of_another_dumps_allocation_is_written_by_name() {
-    let alloc = "digraph { subgraph cluster_1 { label=\"one\"; n[label=\"{MEM_ALLOC | {{bytesize | dptr} | {1 | 0x200}}}\"] } }";
+    // By the name that it has in the scenario, where the dump has none for it, too.
+    for name in ["n", "\"\"", "\"two\nlines\""] {
+        free_is_written_by_name(name);
+    }
+}
+
+fn free_is_written_by_name(name: &str) {
+    let alloc = format!(
+        "digraph {{ subgraph cluster_1 {{ label=\"one\"; {name}[label=\"{{MEM_ALLOC | {{{{bytesize | dptr}} | {{1 | 0x200}}}}}}\"] }} }}"
+    );
     let free = "digraph { subgraph cluster_1 { label=\"two\"; m[label=\"{MEM_FREE | {{dptr} | {0x200}}}\"]; \
                 o[label=\"{MEM_FREE | {{dptr} | {0x900}}}\"] } }";
     let mut graphs = dot::read(alloc.as_bytes(), "a").expect("a dump");

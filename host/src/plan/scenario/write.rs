@@ -43,7 +43,7 @@ pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
             writeln!(out, "hold = {}", quoted(&hold))?;
         }
         writeln!(out, "nodes = [")?;
-        let names = unique(graph.nodes.iter().map(|node| node.name.to_string()), "node");
+        let names = node_names(graph);
         let entries = Entries {
             graph,
             names,
@@ -64,15 +64,27 @@ fn foreign_allocations(graphs: &[Arc<Graph>], names: &[String]) -> BTreeMap<u64,
     let mut by_address = BTreeMap::new();
     for (graph, name) in graphs.iter().zip(names) {
         let freed_by = graph.freed_by();
-        for (node, _, address) in graph.allocations() {
-            let freed = freed_by.get(node as usize).copied().flatten();
-            if let (Some(address), None) = (address, freed) {
-                let allocation = || format!("{name}.{}", graph.node_name(node));
-                by_address.entry(address).or_insert_with(allocation);
-            }
+        let outlives = |node: NodeIndex| freed_by.get(node as usize).copied().flatten().is_none();
+        let unfreed: Vec<(NodeIndex, u64)> = graph
+            .allocations()
+            .filter(|&(node, ..)| outlives(node))
+            .filter_map(|(node, _, address)| Some((node, address?)))
+            .collect();
+        if unfreed.is_empty() {
+            continue;
+        }
+        let nodes = node_names(graph);
+        for (node, address) in unfreed {
+            let node = nodes.get(node as usize).map_or("", |node| node);
+            let allocation = || format!("{name}.{node}");
+            by_address.entry(address).or_insert_with(allocation);
         }
     }
     by_address
+}
+
+fn node_names(graph: &Graph) -> Vec<String> {
+    unique(graph.nodes.iter().map(|node| node.name.to_string()), "node")
 }
 
 /// Names of one line, none empty, each once: child graphs that are used twice have
