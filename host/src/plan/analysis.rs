@@ -19,8 +19,7 @@ use super::units;
 const EFFORT: Effort = Effort::steps(600_000_000);
 
 /// The same where a dump has them, and only what is reserved and most findings would
-/// be missing: three seconds. Enough for a million nodes in some twenty
-/// branches.
+/// be missing: three seconds. Enough for a million nodes in some twenty branches.
 const EFFORT_WITH_DUMP: Effort = Effort::steps(60_000_000);
 
 /// What is known of memory nodes in child graphs.

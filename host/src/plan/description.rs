@@ -190,7 +190,7 @@ impl Graph {
         if self.child_graphs.is_empty() {
             return Vec::new();
         }
-        let begins: BTreeSet<NodeIndex> = self.child_graphs.values().copied().collect();
+        let begins = self.child_begins();
         let mut open = Vec::new();
         let places = (0..).take(self.nodes.len());
         places
@@ -207,12 +207,23 @@ impl Graph {
             .collect()
     }
 
+    /// The same, to be asked node by node.
+    pub fn inside(&self) -> impl Fn(NodeIndex) -> Option<NodeIndex> + use<> {
+        let child_of = self.child_of();
+        move |node| child_of.get(node as usize).copied().flatten()
+    }
+
+    /// The nodes at which child graphs begin.
+    #[must_use]
+    pub fn child_begins(&self) -> BTreeSet<NodeIndex> {
+        self.child_graphs.values().copied().collect()
+    }
+
     /// Whether a child graph has alloc nodes of its own.
     #[must_use]
     pub fn has_child_memory(&self) -> bool {
-        let child_of = self.child_of();
-        self.allocations()
-            .any(|(node, ..)| child_of.get(node as usize).is_some_and(Option::is_some))
+        let inside = self.inside();
+        !self.child_graphs.is_empty() && self.allocations().any(|(node, ..)| inside(node).is_some())
     }
 
     /// The alloc nodes: place, bytes, and the dump's address.

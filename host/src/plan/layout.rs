@@ -111,15 +111,13 @@ impl Layouts {
     ) -> Result<Self, LayoutError> {
         let change = Change::default();
         let (computed, order) = Layout::changed(graph, granularity, &change, &mut effort)?;
-        let dumped = Layout::dumped(graph, granularity).map(|dumped| {
-            Layout {
-                // What is set aside depends on which allocations took new space.
-                reserved_bytes: computed
-                    .reserved_bytes
-                    .filter(|_| dumped.is_explained_by(&computed, graph)),
-                mapped: computed.mapped.clone(),
-                ..dumped
-            }
+        let dumped = Layout::dumped(graph, granularity).map(|dumped| Layout {
+            // What is set aside depends on which allocations took new space.
+            reserved_bytes: computed
+                .reserved_bytes
+                .filter(|_| dumped.is_explained_by(&computed, graph)),
+            mapped: computed.mapped.clone(),
+            ..dumped
         });
         Ok(Self {
             dumped,
@@ -201,16 +199,14 @@ fn add_node(
 /// The nodes at which child graphs begin that had their addresses before the graph
 /// around them had any, though that allocates before they begin.
 fn built_early(graph: &Graph) -> BTreeSet<NodeIndex> {
-    let child_of = graph.child_of();
-    if child_of.is_empty() {
+    if graph.child_graphs.is_empty() {
         return BTreeSet::new();
     }
-    let inside = |node: NodeIndex| child_of.get(node as usize).copied().flatten();
+    let (inside, begins) = (graph.inside(), graph.child_begins());
     // The lowest address of each graph so far, and for each child graph that of the graph
     // around it at its begin.
     let mut lowest: BTreeMap<Option<NodeIndex>, u64> = BTreeMap::new();
     let mut around: BTreeMap<NodeIndex, u64> = BTreeMap::new();
-    let begins: BTreeSet<NodeIndex> = graph.child_graphs.values().copied().collect();
     for (index, node) in graph.indexed() {
         if let Kind::Alloc {
             address: Some(address),
@@ -279,8 +275,7 @@ impl Layout {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
         let base = first - first % granularity.block_bytes();
-        let begins: BTreeSet<NodeIndex> = graph.child_graphs.values().copied().collect();
-        let early = built_early(graph);
+        let (begins, early) = (graph.child_begins(), built_early(graph));
         let mut spaces = Spaces::new(base, granularity, !early.is_empty());
         let (mut order, mut later) = (Order::new(), Vec::new());
         for (index, node) in graph.indexed() {
@@ -374,18 +369,17 @@ impl Layout {
         if computed.mapped.is_none() {
             return self.allocations == computed.allocations;
         }
-        let child_of = graph.child_of();
+        let inside = graph.inside();
         let mut moved = BTreeMap::new();
         let mut pairs = self.allocations.iter().zip(&computed.allocations);
         self.allocations.len() == computed.allocations.len()
             && pairs.all(|(dumped, computed)| {
-                let inside = child_of.get(dumped.node as usize).copied().flatten();
                 let by = dumped.address.wrapping_sub(computed.address);
                 let same = Placed {
                     address: dumped.address,
                     ..*computed
                 };
-                *dumped == same && *moved.entry(inside).or_insert(by) == by
+                *dumped == same && *moved.entry(inside(dumped.node)).or_insert(by) == by
             })
     }
 

@@ -52,14 +52,13 @@ impl FreeRanges {
         let Some(on_chain) = self.by_chain.or_default(place.chain) else {
             return;
         };
-        match on_chain.binary_search_by_key(&range.line, |ranges| ranges.line) {
-            Ok(at) => {
-                if let Some(ranges) = on_chain.get_mut(at) {
-                    ranges.by_position.insert(place.position, key);
-                    ranges.by_size.insert(key, place.position);
-                }
-            }
-            Err(at) => on_chain.insert(at, OnChain::with(range.line, place.position, key)),
+        let known = on_chain.binary_search_by_key(&range.line, |ranges| ranges.line);
+        let at = known.unwrap_or_else(|at| {
+            on_chain.insert(at, OnChain::of(range.line));
+            at
+        });
+        if let Some(ranges) = on_chain.get_mut(at) {
+            ranges.insert(place.position, key);
         }
     }
 
@@ -182,15 +181,17 @@ impl FreeRanges {
 }
 
 impl OnChain {
-    fn with(line: usize, position: usize, key: (u64, u64)) -> Self {
-        let (mut by_position, mut by_size) = (Few::default(), Few::default());
-        by_position.insert(position, key);
-        by_size.insert(key, position);
+    fn of(line: usize) -> Self {
         Self {
             line,
-            by_position,
-            by_size,
+            by_position: Few::default(),
+            by_size: Few::default(),
         }
+    }
+
+    fn insert(&mut self, position: usize, key: (u64, u64)) {
+        self.by_position.insert(position, key);
+        self.by_size.insert(key, position);
     }
 
     /// The smallest range, then the lowest, of at least `bytes` among those owned
@@ -256,11 +257,9 @@ mod tests {
             let ranges: Vec<(usize, (u64, u64))> = (0..count)
                 .map(|owner| (3 * owner as usize, (512 * (1 + below(12)), owner << 20)))
                 .collect();
-            let (position, key) = ranges[0];
-            let mut on_chain = OnChain::with(1, position, key);
-            for &(position, key) in &ranges[1..] {
-                on_chain.by_position.insert(position, key);
-                on_chain.by_size.insert(key, position);
+            let mut on_chain = OnChain::of(1);
+            for &(position, key) in &ranges {
+                on_chain.insert(position, key);
             }
             for _ in 0..20 {
                 let (end, bytes) = (below(3 * count + 2) as usize, 512 * (1 + below(13)));

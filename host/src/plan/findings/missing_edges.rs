@@ -94,8 +94,7 @@ fn candidates(
         .collect();
     by_size.sort_by_key(|placed| (placed.bytes, std::cmp::Reverse(placed.node)));
     // A node has no dependencies on nodes of other graphs, those around it included.
-    let child_of = search.graph.child_of();
-    let inside = |node: NodeIndex| child_of.get(node as usize).copied().flatten();
+    let inside = search.graph.inside();
     let mut edges = Vec::new();
     for wanted in in_new_space.into_iter().take(ALLOCATIONS) {
         let large_enough = by_size.partition_point(|placed| placed.bytes < wanted.bytes);

@@ -43,11 +43,10 @@ pub(super) struct Spaces {
     far: u64,
     /// The graph's own, and those of the child graphs that have begun.
     open: Vec<Open>,
-    opened: usize,
     /// What all of these but the last have cost.
     steps_around: u64,
-    /// The address of each allocation, and which space it is in.
-    placed: HashMap<NodeIndex, (u64, usize)>,
+    /// The address of each allocation, and where the child graph begins that it is in.
+    placed: HashMap<NodeIndex, (u64, Option<NodeIndex>)>,
     /// What nodes outside the allocation's own space free.
     freed_outside: HashMap<NodeIndex, NodeIndex>,
     /// Whether child graphs have memory nodes.
@@ -69,7 +68,6 @@ pub(super) struct LaidOut {
 }
 
 struct Open {
-    number: usize,
     space: AddressSpace,
     /// Where the child graph begins; none for the graph itself.
     begin: Option<NodeIndex>,
@@ -89,7 +87,6 @@ impl Spaces {
             next_early: base,
             next: far,
             open: Vec::new(),
-            opened: 0,
             steps_around: 0,
             placed: HashMap::new(),
             freed_outside: HashMap::new(),
@@ -102,13 +99,11 @@ impl Spaces {
 
     fn open(&mut self, begin: Option<NodeIndex>, is_early: bool) {
         self.open.push(Open {
-            number: self.opened,
             space: AddressSpace::new(self.base, self.granularity),
             begin,
             is_early,
             lends_at: BTreeSet::new(),
         });
-        self.opened += 1;
     }
 
     /// What this has cost so far, in places looked at.
@@ -130,21 +125,17 @@ impl Spaces {
 
     /// The innermost child graph ends at this node, where one has begun.
     pub(super) fn end_child(&mut self, order: &Order, end: NodeIndex) -> Result<(), AddressError> {
-        if self.open.len() < 2 {
-            return Ok(());
-        }
-        let Some(child) = self.open.pop() else {
+        let Some(child) = self.open.pop_if(|open| open.begin.is_some()) else {
             return Ok(());
         };
         self.steps_around -= self.last_steps();
-        let begin = child.begin.unwrap_or(end) as usize;
-        let Some(bytes) = self.close(&child) else {
-            return Ok(());
-        };
-        let address = self.allocate(order, begin, bytes)?;
-        if let Some(around) = self.open.last_mut() {
-            around.lends_at.insert(begin);
-            around.space.add_free(order, end as usize, address)?;
+        if let (Some(bytes), Some(begin)) = (self.close(&child), child.begin) {
+            let begin = begin as usize;
+            let address = self.allocate(order, begin, bytes)?;
+            if let Some(around) = self.open.last_mut() {
+                around.lends_at.insert(begin);
+                around.space.add_free(order, end as usize, address)?;
+            }
         }
         Ok(())
     }
@@ -186,9 +177,9 @@ impl Spaces {
         bytes: u64,
     ) -> Result<(), AddressError> {
         let address = self.allocate(order, node as usize, bytes)?;
-        let number = self.open.last().map_or(0, |open| open.number);
-        self.has_child_memory |= self.open.len() > 1;
-        self.placed.insert(node, (address, number));
+        let inside = self.open.last().and_then(|open| open.begin);
+        self.has_child_memory |= inside.is_some();
+        self.placed.insert(node, (address, inside));
         Ok(())
     }
 
@@ -216,12 +207,12 @@ impl Spaces {
         node: NodeIndex,
         allocation: NodeIndex,
     ) -> Result<(), AddressError> {
-        let (Some(&(address, number)), Some(open)) =
+        let (Some(&(address, inside)), Some(open)) =
             (self.placed.get(&allocation), self.open.last_mut())
         else {
             return Ok(());
         };
-        if open.number == number {
+        if open.begin == inside {
             open.space.add_free(order, node as usize, address)?;
         } else {
             self.freed_outside.insert(allocation, node);

@@ -32,8 +32,12 @@ pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
         .iter()
         .map(|graph| graph.name.replace(['.', '[', ']'], "_"));
     let graph_names = unique(names, "graph");
-    let foreign = foreign_allocations(graphs, &graph_names);
-    for (graph, name) in graphs.iter().zip(&graph_names) {
+    let node_names: Vec<Vec<String>> = graphs
+        .iter()
+        .map(|graph| unique(graph.nodes.iter().map(|node| node.name.to_string()), "node"))
+        .collect();
+    let foreign = foreign_allocations(graphs, &graph_names, &node_names);
+    for ((graph, name), names) in graphs.iter().zip(&graph_names).zip(&node_names) {
         writeln!(out, "\n[[graph]]\nname = {}", quoted(name))?;
         if graph.auto_free {
             writeln!(out, "auto_free = true")?;
@@ -43,7 +47,6 @@ pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
             writeln!(out, "hold = {}", quoted(&hold))?;
         }
         writeln!(out, "nodes = [")?;
-        let names = node_names(graph);
         let entries = Entries {
             graph,
             names,
@@ -60,31 +63,24 @@ pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 /// The allocations that outlive their launch, `graph.node` by address.
-fn foreign_allocations(graphs: &[Arc<Graph>], names: &[String]) -> BTreeMap<u64, String> {
+fn foreign_allocations(
+    graphs: &[Arc<Graph>],
+    graph_names: &[String],
+    node_names: &[Vec<String>],
+) -> BTreeMap<u64, String> {
     let mut by_address = BTreeMap::new();
-    for (graph, name) in graphs.iter().zip(names) {
+    for ((graph, name), nodes) in graphs.iter().zip(graph_names).zip(node_names) {
         let freed_by = graph.freed_by();
-        let outlives = |node: NodeIndex| freed_by.get(node as usize).copied().flatten().is_none();
-        let unfreed: Vec<(NodeIndex, u64)> = graph
-            .allocations()
-            .filter(|&(node, ..)| outlives(node))
-            .filter_map(|(node, _, address)| Some((node, address?)))
-            .collect();
-        if unfreed.is_empty() {
-            continue;
-        }
-        let nodes = node_names(graph);
-        for (node, address) in unfreed {
-            let node = nodes.get(node as usize).map_or("", |node| node);
-            let allocation = || format!("{name}.{node}");
-            by_address.entry(address).or_insert_with(allocation);
+        for (node, _, address) in graph.allocations() {
+            let freed = freed_by.get(node as usize).copied().flatten();
+            if let (Some(address), None) = (address, freed) {
+                let node = nodes.get(node as usize).map_or("", |node| node);
+                let allocation = || format!("{name}.{node}");
+                by_address.entry(address).or_insert_with(allocation);
+            }
         }
     }
     by_address
-}
-
-fn node_names(graph: &Graph) -> Vec<String> {
-    unique(graph.nodes.iter().map(|node| node.name.to_string()), "node")
 }
 
 /// Names of one line, none empty, each once: child graphs that are used twice have
@@ -111,7 +107,7 @@ fn unique(names: impl Iterator<Item = String>, empty: &str) -> Vec<String> {
 
 struct Entries<'g> {
     graph: &'g Graph,
-    names: Vec<String>,
+    names: &'g [String],
     foreign: &'g BTreeMap<u64, String>,
 }
 
