@@ -24,6 +24,7 @@
     non_snake_case,
     reason = "C names are kept as they are"
 )]
+#![allow(unsafe_code, reason = "it binds a C library")]
 
 pub mod advice;
 pub mod driver;

@@ -1,6 +1,10 @@
 //! The loader against made-up installations, with small libraries that stand in
 //! for runtimes: which one is taken, and what is said of the others.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
 #![cfg(target_os = "linux")]
 
 mod support;

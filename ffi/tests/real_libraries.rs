@@ -1,6 +1,10 @@
 //! The loader with the real libraries of seven CUDA releases. No GPU is needed;
 //! without a driver each must answer as documented: version 0 and code 35.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -6,9 +6,9 @@ use cudart_ffi::{Cudart, Search, cudaError_t};
 use cudart_model::ClockKind;
 
 use crate::cli::{BackendArgs, BackendChoice, DeviceChoice};
-use crate::cuda::{Device, Runtime, Version};
 use crate::exit::{Stop, StopKind};
 use crate::results::ModelClock;
+use cuda_graphs::{Device, Runtime, Version};
 
 /// The first driver with graph memory nodes (R54).
 const FIRST_DRIVER: Version = Version(11040);

@@ -8,11 +8,11 @@ use bytesize::ByteSize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
-use crate::cuda::RouteChoice;
 use crate::exit;
 use crate::experiments::{EXPERIMENTS, Experiment};
 use crate::plan::PlanArgs;
 use crate::results::ModelClock;
+use cuda_graphs::RouteChoice;
 
 /// Shows, and checks, how CUDA graph memory nodes reuse virtual addresses and
 /// physical memory.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::cuda::{CudaError, KernelError};
 use crate::results::{RunResult, Verdict};
+use cuda_graphs::{CudaError, KernelError};
 
 /// Exit code of a run in which every check passed.
 pub const PASS: u8 = 0;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use cudart_ffi::ptx::PtxHeader;
 
-use crate::cuda::{Kernel, KernelError, RouteChoice, Runtime};
 use crate::exit::Stop;
 use crate::machine_code;
+use cuda_graphs::{Kernel, KernelError, RouteChoice, Runtime};
 
 /// The kernel's name: spins for at least as many SM clocks as its one argument says.
 pub const KERNEL_NAME: &str = "clock_block";

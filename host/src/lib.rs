@@ -1,7 +1,6 @@
 //! CUDA graph memory nodes: how they reuse virtual addresses and physical memory,
 //! shown by experiments whose every claim is checked.
 //!
-//! - [`cuda`] is the safe layer over the runtime's table, and the only unsafe code.
 //! - [`experiments`] do things and note the memory after each; one file each.
 //! - [`results`] is what they found, as data; [`report`] prints it.
 //! - [`results_file`] reads results back, [`trend`] judges a repeated run.
@@ -12,7 +11,6 @@
 pub mod backend;
 pub mod cli;
 pub mod compare;
-pub mod cuda;
 pub mod exit;
 pub mod experiments;
 pub mod explain;

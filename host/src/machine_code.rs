@@ -7,7 +7,7 @@
 //! same to the byte. It is only ever a shortcut: whatever it does not fit is given
 //! the PTX.
 
-use crate::cuda::Version;
+use cuda_graphs::Version;
 
 /// The release of the ptxas that made the code. A driver older than that may not
 /// read it.

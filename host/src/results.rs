@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cuda::{DeviceInfo, Snapshot};
+use cuda_graphs::{DeviceInfo, Snapshot};
 
 /// The version of the JSON form of [`RunResult`]. Version 1 had one device, and its
 /// fields at the top; [`crate::results_file`] still reads it.

@@ -10,7 +10,6 @@ use std::time::{Instant, SystemTime};
 
 use crate::backend::{self, Chosen};
 use crate::cli::{Cli, Command, DeviceChoice, RunArgs};
-use crate::cuda::{Device, Kernel, Runtime};
 use crate::exit::{self, Stop, StopKind};
 use crate::experiments::{Choices, Experiment, Lab, OF_THE_SAMPLE};
 use crate::kernel_source::{KERNEL_NAME, KernelSource};
@@ -19,6 +18,7 @@ use crate::results::{
     Settings, Stopped, Tool, Verdict,
 };
 use crate::{compare, explain, generated, plan, report, results_file};
+use cuda_graphs::{Device, Kernel, Runtime};
 use interrupt::Interrupt;
 
 /// Does what the arguments ask for.

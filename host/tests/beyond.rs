@@ -138,7 +138,7 @@ fn a_hold_too_short_is_inconclusive_where_something_has_to_run_still() {
 
 #[test]
 fn m1_the_block_of_another_machine_is_found() {
-    let profiles = concat!(env!("CARGO_MANIFEST_DIR"), "/../ffi/model/src/profiles");
+    let profiles = concat!(env!("CARGO_MANIFEST_DIR"), "/../ffi/model/src/profile");
     let h200 = std::fs::read_to_string(format!("{profiles}/h200.toml")).expect("the profile");
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("two-mib-blocks.toml");

@@ -475,7 +475,7 @@ fn another_machines_blocks_give_another_footprint() {
         "/machine/block_bytes",
     );
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/src/profiles/h200.toml");
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/src/profile/h200.toml");
     let text = fs::read_to_string(profile).expect("a profile");
     let smaller = text.replace("block_mib = 32 ", "block_mib = 2 ");
     assert_ne!(text, smaller);

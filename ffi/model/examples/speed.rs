@@ -3,6 +3,11 @@
 //! Launches, and graphs of a usual kind (allocate, an empty node, free) in bulk. The
 //! host process's memory is read from `/proc` where there is one.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
+
 use std::ffi::c_void;
 use std::time::Instant;
 

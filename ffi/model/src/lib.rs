@@ -4,41 +4,30 @@
 //! Rust library whose functions a host binds in its own process, by
 //! [`symbol`]. It knows nothing of the programs that call it.
 //!
-//! - [`runtime`] is the state of one modelled runtime and what each call does;
-//!   [`address`], [`pool`] and [`graph_memory`] are where graph memory's rules are.
-//! - [`program`] runs kernels of whole numbers from their PTX, [`contents`] is what
-//!   memory holds, [`async_pool`] the pool beside the graphs'.
-//! - [`profile`] is the machine, [`clock`] its time, [`faults`] the calls that
-//!   are to fail, [`instance`] which model a call talks to.
-//! - [`abi`] is the C side, and the only unsafe code.
+//! - [`c_api`] exports the C functions, and is the only unsafe code.
+//! - [`runtime`] is the state of one simulated runtime and what each call does to it.
+//! - [`memory`] holds the rules of graph memory: addresses, physical memory, contents.
+//! - [`objects`] are streams, graphs and graph execs; [`kernels`] reads and runs PTX.
+//! - [`profile`] is the GPU to simulate, [`clock`] its time, [`faults`] the calls that
+//!   must fail, [`instance`] which simulated runtime a call reaches.
 //!
 //! Rules R1 to R55 and measurements M1 to M18 are those of the project's rule
 //! list. What this crate cannot show, and why: [`limits`].
 
-pub mod abi;
-pub mod address;
-pub mod async_pool;
+pub mod c_api;
 pub mod clock;
-pub mod contents;
-pub mod effects;
 pub mod errors;
-pub mod exec;
 pub mod faults;
 pub mod functions;
-pub mod graph;
-pub mod graph_memory;
-pub mod heap;
 pub mod instance;
+pub mod kernels;
 pub mod limits;
-pub mod module;
-pub mod pool;
+pub mod memory;
+pub mod objects;
 pub mod profile;
-pub mod program;
 pub mod runtime;
-pub mod slab;
-pub mod stream;
 
-pub use abi::symbol;
+pub use c_api::symbol;
 pub use clock::ClockKind;
 pub use faults::Fault;
 pub use functions::FunctionId;

@@ -18,7 +18,7 @@
 //! - R10, R11: memory holds what copies, memsets and kernels wrote, by physical
 //!   block, and changes when the call is made: races between streams are not shown.
 //!   Of kernels the model runs those of whole numbers, loads, stores and jumps
-//!   ([`program`](crate::program)); others take their time and write nothing. A stray
+//!   ([`program`](crate::kernels::program)); others take their time and write nothing. A stray
 //!   write goes nowhere.
 //! - R17: one stream by itself is captured. Other streams cannot join through events,
 //!   graphs cannot be launched into a capture, and copies are not captured.

@@ -6,7 +6,7 @@ mod dump;
 
 use std::collections::BTreeMap;
 
-use cudart_model::address::{AddressSpace, Granularity, Order};
+use cudart_model::memory::address::{AddressSpace, Granularity, Order};
 use dump::{Dump, Node, read_all, read_dump};
 
 /// One dumped graph, built again.

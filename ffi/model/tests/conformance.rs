@@ -2,6 +2,11 @@
 //!
 //! `conformance/README.md` has the language and says how to record.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
+
 #[path = "conformance/suite/mod.rs"]
 #[allow(dead_code, reason = "shared with the recorder; each uses a part")]
 mod suite;

@@ -2,6 +2,11 @@
 //!
 //! The programs come from their seeds, so a failure can be had again.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
+
 #[path = "rules/program.rs"]
 #[allow(dead_code, reason = "the rules' tests use the rest of it")]
 mod program;

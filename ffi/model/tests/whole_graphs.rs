@@ -2,6 +2,8 @@
 //! the C functions and put through the same life: launch, relaunch, trim with the
 //! unfreed allocations alive, frees, trim.
 
+#![allow(unsafe_code, reason = "C functions are called as a C program calls them")]
+
 mod dump;
 #[path = "rules/program.rs"]
 #[allow(dead_code, reason = "the rules' tests use the rest of it")]

@@ -1,7 +1,7 @@
 //! What is done for the first time in a process, until it is finished.
 
 use clap::ValueEnum;
-use graph_memory_footprint::cuda::{Buffer, Graph, KernelLaunch, Result, Stream};
+use cuda_graphs::{Buffer, Graph, KernelLaunch, Result, Stream};
 
 use crate::operations::Bench;
 

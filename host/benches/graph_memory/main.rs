@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
+use cuda_graphs::{Device, RouteChoice, Runtime};
 use cudart_ffi::{Cudart, Search};
-use graph_memory_footprint::cuda::{Device, RouteChoice, Runtime};
 use graph_memory_footprint::kernel_source::KernelSource;
 
 use first_use::FirstUse;

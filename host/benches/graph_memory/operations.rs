@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use graph_memory_footprint::cuda::{
-    Buffer, Device, Event, Graph, GraphExec, Kernel, Result, Runtime, Stream,
-};
+use cuda_graphs::{Buffer, Device, Event, Graph, GraphExec, Kernel, Result, Runtime, Stream};
 
 use crate::protocol::{Answer, Request};
 
@@ -29,8 +27,7 @@ impl<'rt> Bench<'rt> {
     /// What this side is and runs on.
     pub fn hello(&self) -> Result<Answer> {
         let device = self.device.info()?;
-        let version =
-            |version: Option<_>| version.map(|v: graph_memory_footprint::cuda::Version| v.0);
+        let version = |version: Option<_>| version.map(|v: cuda_graphs::Version| v.0);
         let memory = self.device.graph_memory().snapshot()?;
         Ok(Answer::new()
             .field("side", "ours")

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cudart_model::address::Granularity;
+use cudart_model::memory::address::Granularity;
 use graph_memory_footprint::plan::description::{Freed, Graph, Kind};
 use graph_memory_footprint::plan::layout::{Effort, Layouts};
 use graph_memory_footprint::plan::timeline::{Timeline, topological};

@@ -1,8 +1,8 @@
 //! Footprints in a row, wherever they are from, and how two rows are laid beside
 //! each other.
 
-use crate::cuda::Snapshot;
 use crate::results::{Action, ExperimentResult};
+use cuda_graphs::Snapshot;
 
 /// The footprints of one experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::graphs::{SHORT_HOLD, alloc_spin_free};
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{
+use crate::results::Action;
+use cuda_graphs::{
     DeviceAddress, Graph, KernelLaunch, LiveAllocation, Result, Stream, cudaError_t,
 };
-use crate::results::Action;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "captured",

@@ -1,8 +1,8 @@
 //! More kinds of checks: codes, bounds, times, and conditions that did not come about.
 
 use super::Notebook;
-use crate::cuda::{Result, cudaError_t};
 use crate::results::{Quantity, Verdict};
+use cuda_graphs::{Result, cudaError_t};
 
 impl Notebook<'_> {
     /// Checks what code a call returned.

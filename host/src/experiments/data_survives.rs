@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{
+use crate::kernel_source::{NEGATED_SQUARES, NEGATED_SQUARES_PTX};
+use crate::results::Action;
+use cuda_graphs::{
     BLOCK_THREADS, Buffer, DeviceAddress, GraphExec, Kernel, KernelLaunch, LiveAllocation, Result,
     Stream,
 };
-use crate::kernel_source::{NEGATED_SQUARES, NEGATED_SQUARES_PTX};
-use crate::results::Action;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "data-survives",

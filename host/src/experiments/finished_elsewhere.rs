@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::graphs::alloc_spin_free;
 use super::overlap::{Asked, until_proven};
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{Event, Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{Event, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "finished-elsewhere",

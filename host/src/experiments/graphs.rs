@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Lab;
-use crate::cuda::{DeviceAddress, Graph, GraphExec, Result};
+use cuda_graphs::{DeviceAddress, Graph, GraphExec, Result};
 
 /// How long a graph runs where only the order matters.
 pub(super) const SHORT_HOLD: Duration = Duration::from_micros(50);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{DeviceAddress, Graph, Node, Result, Stream, cudaError_t};
 use crate::results::Action;
+use cuda_graphs::{DeviceAddress, Graph, Node, Result, Stream, cudaError_t};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "limits",

@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 pub use notebook::Notebook;
 use notebook::Notes;
 
-use crate::cuda::{CudaError, Device, Kernel, Result, Runtime, Snapshot, Stream};
 use crate::results::{ExperimentResult, FailedCall, Verdict};
+use cuda_graphs::{CudaError, Device, Kernel, Result, Runtime, Snapshot, Stream};
 
 /// The experiments, in the order in which they build on each other: the four of
 /// NVIDIA's sample, then the questions that people bring to graph memory.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::milliseconds;
-use crate::cuda::{DeviceAddress, GraphMemory, Result, Snapshot};
 use crate::results::{Action, Allocation, Check, OverlapProof, Quantity, Step, Verdict};
+use cuda_graphs::{DeviceAddress, GraphMemory, Result, Snapshot};
 
 /// Where an experiment notes what it does and finds.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{DeviceAddress, GraphExec, Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{DeviceAddress, GraphExec, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "order-matters",

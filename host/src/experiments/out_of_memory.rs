@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::graphs::{alloc_only_of, spin_only};
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{Buffer, LiveAllocation, Result, Stream, cudaError_t};
 use crate::results::Action;
+use cuda_graphs::{Buffer, LiveAllocation, Result, Stream, cudaError_t};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "out-of-memory",

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::graphs::alloc_spin_free;
 use super::{Lab, Notebook, milliseconds};
-use crate::cuda::{Result, Stream};
 use crate::results::OverlapProof;
+use cuda_graphs::{Result, Stream};
 
 /// Graphs launched to measure what a launch costs.
 const CALIBRATION_LAUNCHES: usize = 2;

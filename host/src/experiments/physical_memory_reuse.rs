@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::graphs::{SHORT_HOLD, alloc_spin_free};
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "physical-memory-reuse",

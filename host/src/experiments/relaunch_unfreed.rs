@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::graphs::alloc_only;
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{DeviceAddress, GraphExec, LiveAllocation, Result, Stream, cudaError_t};
 use crate::results::Action;
+use cuda_graphs::{DeviceAddress, GraphExec, LiveAllocation, Result, Stream, cudaError_t};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "relaunch-unfreed",

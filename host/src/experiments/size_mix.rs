@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::graphs::alloc_spin_free_of;
 use super::overlap::{Asked, until_proven};
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{DeviceAddress, GraphExec, Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{DeviceAddress, GraphExec, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "size-mix",

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::graphs::alloc_spin_free;
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{MemoryPool, Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{MemoryPool, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "two-pools",

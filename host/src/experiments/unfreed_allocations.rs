@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::graphs::alloc_only;
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{LiveAllocation, Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{LiveAllocation, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "unfreed-allocations",

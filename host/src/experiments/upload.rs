@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::graphs::alloc_spin_free;
 use super::{Experiment, Lab, Notebook, milliseconds};
-use crate::cuda::{GraphExec, Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{GraphExec, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "upload",

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Experiment, Lab, Notebook};
-use crate::cuda::{Result, Stream};
 use crate::results::Action;
+use cuda_graphs::{Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "virtual-address-reuse",

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use cudart_model::address::{AddressError, BlockSet, Granularity, Order};
+use cudart_model::memory::address::{AddressError, BlockSet, Granularity, Order};
 
 use super::description::{Freed, Graph, Kind, NodeIndex};
 use super::name::Name;
@@ -16,7 +16,7 @@ use spaces::Spaces;
 pub const FIRST_ADDRESS: u64 = 0x3_0200_0000;
 
 /// How much work layouts may be, in nodes added and places in their order looked at
-/// ([`AddressSpace::steps`](cudart_model::address::AddressSpace::steps)): 50 to 100 ns
+/// ([`AddressSpace::steps`](cudart_model::memory::address::AddressSpace::steps)): 50 to 100 ns
 /// each. Not a time, so that a plan is the same on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
@@ -64,7 +64,7 @@ impl Placed {
 pub enum Source {
     /// The driver's, from a dump.
     Dump,
-    /// Those that the driver's rule gives (`cudart_model::address`).
+    /// Those that the driver's rule gives (`cudart_model::memory::address`).
     Computed,
 }
 

@@ -8,7 +8,7 @@
 //!   on a GPU or on the model, [`programme`] holds measured against planned.
 //!
 //! Addresses and footprints follow the driver's rule as it was found on an H200
-//! (`cudart_model::address`).
+//! (`cudart_model::memory::address`).
 
 mod analysis;
 mod args;

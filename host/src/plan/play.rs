@@ -14,12 +14,12 @@ use serde::Serialize;
 use super::description::{Freed, Graph, Kind, NodeIndex};
 use super::scenario::{Scenario, Step};
 use super::timeline;
-use crate::cuda::{
+use crate::exit::Stop;
+use crate::kernel_source::{KERNEL_NAME, KernelSource};
+use cuda_graphs::{
     CudaError, Device, DeviceAddress, GraphExec, Kernel, KernelError, LiveAllocation, Node, Result,
     RouteChoice, Runtime, Snapshot, Stream,
 };
-use crate::exit::Stop;
-use crate::kernel_source::{KERNEL_NAME, KernelSource};
 
 /// Streams that are asked after each step whether they are busy. With more, the
 /// asking would take longer than the graphs run.
@@ -224,7 +224,7 @@ impl<'s, 'rt> Player<'s, 'rt> {
             let Some(instance) = scenario.instances.get(number) else {
                 continue;
             };
-            let graph = crate::cuda::Graph::new(self.stage.runtime, self.stage.device.ordinal())?;
+            let graph = cuda_graphs::Graph::new(self.stage.runtime, self.stage.device.ordinal())?;
             let mut result = Built::default();
             let foreign = |name: Freed| match name {
                 Freed::AtAddress(address) => by_address.get(&address).copied(),
@@ -261,7 +261,7 @@ impl<'s, 'rt> Player<'s, 'rt> {
 
     fn add_nodes<'g>(
         &mut self,
-        graph: &'g crate::cuda::Graph<'rt>,
+        graph: &'g cuda_graphs::Graph<'rt>,
         number: usize,
         description: &Graph,
         foreign: &dyn Fn(Freed) -> Option<(usize, NodeIndex)>,
@@ -331,7 +331,7 @@ impl<'s, 'rt> Player<'s, 'rt> {
 
     fn spin<'g>(
         &self,
-        graph: &'g crate::cuda::Graph<'rt>,
+        graph: &'g cuda_graphs::Graph<'rt>,
         after: &[Node<'g>],
         hold_ns: u64,
     ) -> Result<Node<'g>> {

@@ -21,11 +21,11 @@ use super::result::{Machine, Plan, Programme, SCHEMA_VERSION, VerifiedOn};
 use super::scenario::{self, Scenario};
 use super::text;
 use crate::backend;
-use crate::cuda::{Device, Runtime};
 use crate::exit::{self, Stop};
 use crate::kernel_source::KernelSource;
 use crate::report::{self, plan_page};
 use crate::results::Verdict;
+use cuda_graphs::{Device, Runtime};
 
 /// The most nodes of a programme's graphs that are built on the model; larger ones
 /// are planned by rule.

@@ -123,8 +123,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::Snapshot;
     use crate::results::{Step, Verdict};
+    use cuda_graphs::Snapshot;
 
     const UNIT: u64 = 64 << 20;
 

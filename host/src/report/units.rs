@@ -3,8 +3,8 @@
 use bytesize::ByteSize;
 use cudart_ffi::cudaError_t;
 
-use crate::cuda::DeviceInfo;
 use crate::results::{Growth, MemoryKind, Quantity, Trend};
+use cuda_graphs::DeviceInfo;
 
 /// `64 MiB`, `1.5 GiB`, `0 B`.
 pub(crate) fn bytes(bytes: u64) -> String {

@@ -1,6 +1,11 @@
 //! The group "run on a GPU": which libcudart the host would take and why not
 //! the others, the driver, the devices, and whether each PTX loads there.
 
+#![allow(
+    unsafe_code,
+    reason = "it calls C functions of a library that it loads"
+)]
+
 use std::ffi::{CStr, c_int};
 use std::fs;
 use std::path::Path;

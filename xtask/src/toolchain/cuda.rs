@@ -1,5 +1,10 @@
 //! A CUDA toolkit as rust-cuda's build scripts look for one, and libNVVM.
 
+#![allow(
+    unsafe_code,
+    reason = "it calls C functions of a library that it loads"
+)]
+
 use std::ffi::c_int;
 use std::fmt;
 use std::fs;

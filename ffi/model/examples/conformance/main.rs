@@ -3,6 +3,11 @@
 //!
 //! `ffi/model/tests/conformance/README.md` says how to use it.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
+
 mod record;
 mod worker;
 

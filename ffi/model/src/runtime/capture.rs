@@ -12,10 +12,10 @@ use cudart_ffi::{
 };
 
 use super::{AllocRequest, KernelRequest, Outcome, Runtime};
-use crate::effects::Effect;
+use crate::objects::effects::Effect;
+use crate::objects::slab::Id;
+use crate::objects::stream::Stream;
 use crate::profile::nanos;
-use crate::slab::Id;
-use crate::stream::Stream;
 
 /// A capture under way.
 #[derive(Debug)]

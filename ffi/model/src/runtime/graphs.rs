@@ -6,13 +6,13 @@ use cudart_ffi::{
 };
 
 use super::{KernelRequest, Outcome, Runtime};
-use crate::address::AddressSpace;
 use crate::clock::Nanos;
-use crate::effects::Effect;
-use crate::exec::AllocationRef;
-use crate::graph::{Graph, Node, NodePlace, Work};
-use crate::graph_memory::{Allocation, DeviceMemory, GraphMemory};
-use crate::slab::Id;
+use crate::memory::address::AddressSpace;
+use crate::memory::graph_memory::{Allocation, DeviceMemory, GraphMemory};
+use crate::objects::effects::Effect;
+use crate::objects::exec::AllocationRef;
+use crate::objects::graph::{Graph, Node, NodePlace, Work};
+use crate::objects::slab::Id;
 
 /// What an alloc node asks for.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@ use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::module::{self, KernelCode, Refused};
+use crate::kernels::module::{self, KernelCode, Refused};
+use crate::objects::slab::{Id, Tagged};
 use crate::profile::nanos;
-use crate::slab::{Id, Tagged};
 
 /// A loaded library.
 #[derive(Debug)]

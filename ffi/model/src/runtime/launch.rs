@@ -4,12 +4,12 @@ use cudart_ffi::{cudaError_t, instantiate_flags};
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::exec::{AllocationRef, Exec};
-use crate::graph_memory::GraphMemory;
-use crate::pool::User;
+use crate::memory::graph_memory::GraphMemory;
+use crate::memory::pool::User;
+use crate::objects::exec::{AllocationRef, Exec};
+use crate::objects::slab::Id;
+use crate::objects::stream::Stream;
 use crate::profile::nanos;
-use crate::slab::Id;
-use crate::stream::Stream;
 
 /// `cudaGraphInstantiateFlagUseNodePriority`.
 const USE_NODE_PRIORITY: u64 = 8;

@@ -6,7 +6,6 @@
 //! `launch`, `kernels`.
 
 mod capture;
-mod contents;
 mod device;
 mod graphs;
 mod kernels;
@@ -14,6 +13,7 @@ mod launch;
 mod memory;
 mod stream_ordered;
 mod streams;
+mod transfers;
 
 use std::collections::HashMap;
 
@@ -23,18 +23,18 @@ pub use device::Properties;
 pub use graphs::AllocRequest;
 pub use kernels::KernelRequest;
 
-use crate::address::Ground;
-use crate::async_pool::AsyncPool;
 use crate::clock::{Clock, ClockKind, Nanos};
-use crate::contents::Contents;
-use crate::exec::{AllocationRef, Exec};
-use crate::graph::{Graph, NodePlace};
-use crate::graph_memory::GraphMemory;
-use crate::heap::Heap;
-use crate::pool::Pool;
+use crate::memory::address::Ground;
+use crate::memory::async_pool::AsyncPool;
+use crate::memory::contents::Contents;
+use crate::memory::graph_memory::GraphMemory;
+use crate::memory::heap::Heap;
+use crate::memory::pool::Pool;
+use crate::objects::exec::{AllocationRef, Exec};
+use crate::objects::graph::{Graph, NodePlace};
+use crate::objects::slab::{Id, Slab};
+use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
-use crate::slab::{Id, Slab};
-use crate::stream::{Event, Stream, StreamKind};
 use capture::Capture;
 use kernels::{Kernel, Library};
 

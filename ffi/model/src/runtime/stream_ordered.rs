@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudart_ffi::{cudaError_t, cudaMemPoolAttr};
 
 use super::{KernelRequest, Outcome, Runtime};
-use crate::effects::{Effect, KernelRun};
+use crate::objects::effects::{Effect, KernelRun};
 
 /// What the handles of the default pools are above: a device's number is added. No
 /// other handle of the model is so small.
@@ -184,7 +184,7 @@ impl Runtime {
 
     /// Notes what a node does to memory when its graph runs.
     pub(super) fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
-        let place = crate::slab::Id::from_handle(node)
+        let place = crate::objects::slab::Id::from_handle(node)
             .and_then(|id| self.nodes.get(id))
             .copied()
             .ok_or(cudaError_t::INVALID_VALUE)?;

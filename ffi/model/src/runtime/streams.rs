@@ -4,8 +4,8 @@ use cudart_ffi::{cudaError_t, event_flags, stream_flags};
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::slab::Id;
-use crate::stream::{Event, Stream, StreamKind};
+use crate::objects::slab::Id;
+use crate::objects::stream::{Event, Stream, StreamKind};
 
 /// `cudaStreamLegacy`: the default stream by another name.
 const LEGACY: u64 = 1;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::program::{INVALID_VALUE, MIB, NOT_SUPPORTED, OK, Program};
 use cudart_ffi::types::*;
-use cudart_model::contents::NEVER_WRITTEN;
+use cudart_model::memory::contents::NEVER_WRITTEN;
 
 const UNIT: u64 = 64 * MIB;
 const CAPTURE_UNSUPPORTED: i32 = 900;

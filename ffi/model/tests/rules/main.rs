@@ -1,6 +1,11 @@
 //! The rules R1 to R55 and measurements M1 to M18, one by one, through the C
 //! functions. `cudart_model::limits` says which are not here, and why.
 
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
+
 mod addresses;
 mod attributes;
 mod calls;

@@ -8,7 +8,7 @@ mod missing_edges;
 mod sizes;
 mod users;
 
-use cudart_model::address::Order;
+use cudart_model::memory::address::Order;
 use serde::Serialize;
 
 use super::description::Graph;

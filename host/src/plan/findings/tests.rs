@@ -1,4 +1,4 @@
-use cudart_model::address::Granularity;
+use cudart_model::memory::address::Granularity;
 
 use super::*;
 use crate::plan::recordings;

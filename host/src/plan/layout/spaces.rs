@@ -22,7 +22,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use cudart_model::address::{AddressError, AddressSpace, Granularity, Order};
+use cudart_model::memory::address::{AddressError, AddressSpace, Granularity, Order};
 
 use super::Placed;
 use crate::plan::description::NodeIndex;

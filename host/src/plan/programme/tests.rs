@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use cudart_model::address::Granularity;
+use cudart_model::memory::address::Granularity;
 
 use super::*;
 use crate::plan::forecast::{self, Overlap};

@@ -11,7 +11,7 @@ use crate::runtime::{KernelRequest, Outcome};
 
 // Pools
 
-pub(in crate::abi) unsafe fn cudaMallocAsync(
+pub(in crate::c_api) unsafe fn cudaMallocAsync(
     dev_ptr: *mut *mut c_void,
     size: usize,
     stream: cudaStream_t,
@@ -28,7 +28,7 @@ pub(in crate::abi) unsafe fn cudaMallocAsync(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaDeviceGetDefaultMemPool(
+pub(in crate::c_api) unsafe fn cudaDeviceGetDefaultMemPool(
     mem_pool: *mut cudaMemPool_t,
     device: c_int,
 ) -> cudaError_t {
@@ -41,7 +41,7 @@ pub(in crate::abi) unsafe fn cudaDeviceGetDefaultMemPool(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaMemPoolTrimTo(
+pub(in crate::c_api) unsafe fn cudaMemPoolTrimTo(
     mem_pool: cudaMemPool_t,
     min_bytes_to_keep: usize,
 ) -> cudaError_t {
@@ -51,7 +51,7 @@ pub(in crate::abi) unsafe fn cudaMemPoolTrimTo(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaMemPoolGetAttribute(
+pub(in crate::c_api) unsafe fn cudaMemPoolGetAttribute(
     mem_pool: cudaMemPool_t,
     attr: cudaMemPoolAttr,
     pool_value: *mut c_void,
@@ -66,7 +66,7 @@ pub(in crate::abi) unsafe fn cudaMemPoolGetAttribute(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaMemPoolSetAttribute(
+pub(in crate::c_api) unsafe fn cudaMemPoolSetAttribute(
     mem_pool: cudaMemPool_t,
     attr: cudaMemPoolAttr,
     pool_value: *mut c_void,
@@ -85,7 +85,7 @@ pub(in crate::abi) unsafe fn cudaMemPoolSetAttribute(
 
 // Copies
 
-pub(in crate::abi) unsafe fn cudaMemcpyAsync(
+pub(in crate::c_api) unsafe fn cudaMemcpyAsync(
     dst: *mut c_void,
     src: *const c_void,
     count: usize,
@@ -129,7 +129,7 @@ pub(in crate::abi) unsafe fn cudaMemcpyAsync(
 
 // Capture and launch
 
-pub(in crate::abi) unsafe fn cudaStreamBeginCapture(
+pub(in crate::c_api) unsafe fn cudaStreamBeginCapture(
     stream: cudaStream_t,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
@@ -139,7 +139,7 @@ pub(in crate::abi) unsafe fn cudaStreamBeginCapture(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaStreamEndCapture(
+pub(in crate::c_api) unsafe fn cudaStreamEndCapture(
     stream: cudaStream_t,
     graph: *mut cudaGraph_t,
 ) -> cudaError_t {
@@ -154,7 +154,7 @@ pub(in crate::abi) unsafe fn cudaStreamEndCapture(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaLaunchKernel(
+pub(in crate::c_api) unsafe fn cudaLaunchKernel(
     func: *const c_void,
     grid_dim: dim3,
     block_dim: dim3,
@@ -190,7 +190,7 @@ pub(in crate::abi) unsafe fn cudaLaunchKernel(
 ///
 /// `arguments` must be null or point at one pointer a parameter, each null or to a
 /// value of the parameter's size.
-pub(in crate::abi) unsafe fn kernel_arguments(
+pub(in crate::c_api) unsafe fn kernel_arguments(
     sizes: &[usize],
     arguments: *mut *mut c_void,
 ) -> Outcome<Vec<u64>> {

@@ -8,6 +8,8 @@
 //! What a program must keep to is what CUDA asks: pointers valid for what a call
 //! reads and writes. A handle may be anything: it is looked up, never followed.
 
+#![allow(unsafe_code, reason = "it exports C functions")]
+
 mod calls;
 mod entry;
 mod pointers;

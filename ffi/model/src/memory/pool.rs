@@ -41,9 +41,9 @@ use std::num::NonZeroU64;
 use cudart_ffi::cudaError_t;
 
 use crate::clock::Nanos;
-use crate::exec::Exec;
-use crate::slab::Id;
-use crate::stream::Stream;
+use crate::objects::exec::Exec;
+use crate::objects::slab::Id;
+use crate::objects::stream::Stream;
 
 /// One block of physical memory.
 #[derive(Debug, Clone, Copy)]

@@ -4,8 +4,8 @@
 //! is a time and an event is a time.
 
 use crate::clock::Nanos;
-use crate::exec::Exec;
-use crate::slab::{Id, Tagged};
+use crate::objects::exec::Exec;
+use crate::objects::slab::{Id, Tagged};
 
 /// How a stream orders itself with the legacy default stream of its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::super::entry::run;
 use super::super::pointers::{not_null, write};
 use crate::functions::FunctionId as F;
 
-pub(in crate::abi) unsafe fn cudaStreamCreateWithFlags(
+pub(in crate::c_api) unsafe fn cudaStreamCreateWithFlags(
     stream: *mut cudaStream_t,
     flags: c_uint,
 ) -> cudaError_t {
@@ -22,13 +22,13 @@ pub(in crate::abi) unsafe fn cudaStreamCreateWithFlags(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
+pub(in crate::c_api) unsafe fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
     run(F::cudaStreamDestroy, |call| {
         call.runtime().stream_destroy(stream.0 as u64)
     })
 }
 
-pub(in crate::abi) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
+pub(in crate::c_api) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
     run(F::cudaStreamSynchronize, |call| {
         let device = call.thread.device;
         let end = call.runtime().stream_end(stream.0 as u64, device)?;
@@ -38,7 +38,7 @@ pub(in crate::abi) unsafe fn cudaStreamSynchronize(stream: cudaStream_t) -> cuda
     })
 }
 
-pub(in crate::abi) unsafe fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
+pub(in crate::c_api) unsafe fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
     run(F::cudaStreamQuery, |call| {
         let device = call.thread.device;
         let end = call.runtime().stream_end(stream.0 as u64, device)?;
@@ -50,7 +50,7 @@ pub(in crate::abi) unsafe fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_
     })
 }
 
-pub(in crate::abi) unsafe fn cudaStreamWaitEvent(
+pub(in crate::c_api) unsafe fn cudaStreamWaitEvent(
     stream: cudaStream_t,
     event: cudaEvent_t,
     flags: c_uint,
@@ -62,7 +62,7 @@ pub(in crate::abi) unsafe fn cudaStreamWaitEvent(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaEventCreateWithFlags(
+pub(in crate::c_api) unsafe fn cudaEventCreateWithFlags(
     event: *mut cudaEvent_t,
     flags: c_uint,
 ) -> cudaError_t {
@@ -75,13 +75,13 @@ pub(in crate::abi) unsafe fn cudaEventCreateWithFlags(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
+pub(in crate::c_api) unsafe fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
     run(F::cudaEventDestroy, |call| {
         call.runtime().event_destroy(event.0 as u64)
     })
 }
 
-pub(in crate::abi) unsafe fn cudaEventRecord(
+pub(in crate::c_api) unsafe fn cudaEventRecord(
     event: cudaEvent_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
@@ -92,7 +92,7 @@ pub(in crate::abi) unsafe fn cudaEventRecord(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
+pub(in crate::c_api) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
     run(F::cudaEventSynchronize, |call| {
         let end = call.runtime().event_end(event.0 as u64)?;
         call.wait_until(end);
@@ -101,7 +101,7 @@ pub(in crate::abi) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaErr
     })
 }
 
-pub(in crate::abi) unsafe fn cudaEventElapsedTime(
+pub(in crate::c_api) unsafe fn cudaEventElapsedTime(
     ms: *mut f32,
     start: cudaEvent_t,
     end: cudaEvent_t,

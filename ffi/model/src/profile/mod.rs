@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::address::Granularity;
 use crate::clock::Nanos;
+use crate::memory::address::Granularity;
 
 const MIB: u64 = 1 << 20;
 
@@ -106,14 +106,11 @@ pub enum ProfileError {
 impl Profile {
     /// The built-in profiles, by name and as TOML. The first is the default.
     pub const BUILT_IN: [(&'static str, &'static str); 5] = [
-        ("h200", include_str!("profiles/h200.toml")),
-        ("consumer-8gib", include_str!("profiles/consumer-8gib.toml")),
-        (
-            "no-memory-pools",
-            include_str!("profiles/no-memory-pools.toml"),
-        ),
-        ("old-driver", include_str!("profiles/old-driver.toml")),
-        ("two-devices", include_str!("profiles/two-devices.toml")),
+        ("h200", include_str!("h200.toml")),
+        ("consumer-8gib", include_str!("consumer-8gib.toml")),
+        ("no-memory-pools", include_str!("no-memory-pools.toml")),
+        ("old-driver", include_str!("old-driver.toml")),
+        ("two-devices", include_str!("two-devices.toml")),
     ];
 
     /// A built-in profile.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::program::Program;
+use crate::kernels::program::Program;
 
 /// Something that changes what memory holds.
 #[derive(Debug, Clone)]

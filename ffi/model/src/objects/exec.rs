@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::clock::Nanos;
-use crate::effects::Effect;
-use crate::graph_memory::GraphMemory;
-use crate::slab::{Id, Tagged};
+use crate::memory::graph_memory::GraphMemory;
+use crate::objects::effects::Effect;
+use crate::objects::slab::{Id, Tagged};
 
 /// One allocation of one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

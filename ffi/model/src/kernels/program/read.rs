@@ -6,7 +6,7 @@ use super::{Binary, Instruction, Operand, Operation, Order, Program, Special, Ty
 
 impl Program {
     /// Reads an entry's body, without comments; `parameters` are its names in order.
-    /// `None` where it holds anything else than [the module](crate::program) says.
+    /// `None` where it holds anything else than [the module](crate::kernels::program) says.
     #[must_use]
     pub fn parse(body: &str, parameters: &[&str]) -> Option<Self> {
         let mut reader = Reader {

@@ -2,12 +2,12 @@
 
 use cudart_ffi::cudaMemAccessDesc;
 
-use crate::address::Order;
 use crate::clock::Nanos;
-use crate::effects::Effect;
-use crate::exec::AllocationRef;
-use crate::graph_memory::GraphMemory;
-use crate::slab::{Id, Tagged};
+use crate::memory::address::Order;
+use crate::memory::graph_memory::GraphMemory;
+use crate::objects::effects::Effect;
+use crate::objects::exec::AllocationRef;
+use crate::objects::slab::{Id, Tagged};
 
 /// Which node of which graph a node handle names.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::pool::BlockId;
+use crate::memory::pool::BlockId;
 
 /// What memory reads as before anything was written: not zero, so that a program that
 /// counts on zeroes is found out.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cudart_ffi::cudaError_t;
 use cudart_ffi::ptx::PtxHeader;
 
+use crate::kernels::program::Program;
 use crate::profile::Profile;
-use crate::program::Program;
 
 /// A kernel: how long it runs, and what it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]

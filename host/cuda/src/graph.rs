@@ -17,7 +17,7 @@ use super::runtime::Runtime;
 
 /// A virtual address on a device. A value, not a pointer: nothing here reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceAddress(pub(crate) u64);
+pub struct DeviceAddress(pub u64);
 
 impl fmt::Display for DeviceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -199,7 +199,7 @@ impl<'rt> Graph<'rt> {
     /// what is instantiated from it:
     ///
     /// ```compile_fail,E0597
-    /// use graph_memory_footprint::cuda::{Graph, GraphExec, Kernel, Result, Runtime};
+    /// use cuda_graphs::{Graph, GraphExec, Kernel, Result, Runtime};
     ///
     /// fn unloaded_too_early(runtime: &Runtime, load: fn(&Runtime) -> Kernel<'_>) -> Result<()> {
     ///     let exec: GraphExec<'_>;
@@ -216,7 +216,7 @@ impl<'rt> Graph<'rt> {
     /// The same with the kernel outside:
     ///
     /// ```no_run
-    /// # use graph_memory_footprint::cuda::{Graph, GraphExec, Kernel, Result, Runtime};
+    /// # use cuda_graphs::{Graph, GraphExec, Kernel, Result, Runtime};
     /// # fn in_order(runtime: &Runtime, load: fn(&Runtime) -> Kernel<'_>) -> Result<()> {
     /// let kernel = load(runtime);
     /// let exec: GraphExec<'_>;

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
-use crate::contents::{Backing, NEVER_WRITTEN, PIECE, Place};
-use crate::effects::{Effect, KernelRun};
+use crate::kernels::program::{Memory, Thread};
+use crate::memory::contents::{Backing, NEVER_WRITTEN, PIECE, Place};
+use crate::objects::effects::{Effect, KernelRun};
 use crate::profile::nanos;
-use crate::program::{Memory, Thread};
 
 /// Instructions that one kernel may take; one that takes more is ended there.
 const BUDGET: u64 = 1 << 24;

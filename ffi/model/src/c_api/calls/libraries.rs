@@ -13,7 +13,7 @@ const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
 const ELF: [u8; 4] = *b"\x7fELF";
 
 #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
-pub(in crate::abi) unsafe fn cudaLibraryLoadData(
+pub(in crate::c_api) unsafe fn cudaLibraryLoadData(
     library: *mut cudaLibrary_t,
     code: *const c_void,
     jit_options: *mut cudaJitOption,
@@ -109,7 +109,7 @@ unsafe fn log_error(
     }
 }
 
-pub(in crate::abi) unsafe fn cudaLibraryGetKernel(
+pub(in crate::c_api) unsafe fn cudaLibraryGetKernel(
     kernel: *mut cudaKernel_t,
     library: cudaLibrary_t,
     name: *const c_char,
@@ -125,7 +125,7 @@ pub(in crate::abi) unsafe fn cudaLibraryGetKernel(
     })
 }
 
-pub(in crate::abi) unsafe fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
+pub(in crate::c_api) unsafe fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
     run(F::cudaLibraryUnload, |call| {
         call.runtime().library_unload(library.0 as u64)
     })

@@ -141,7 +141,7 @@ impl<'rt> Kernel<'rt> {
     ///
     /// 218 for text that is no PTX, 222 for a PTX version newer than the driver,
     /// 209 for a target that the device is not, 500 for a name that is not there.
-    pub(crate) fn load(
+    pub fn load(
         runtime: &'rt Runtime,
         ptx: &str,
         name: &str,
@@ -159,7 +159,7 @@ impl<'rt> Kernel<'rt> {
     ///
     /// 200 or 209 for code of another architecture or from a ptxas newer than the
     /// driver, 500 for a name that is not there.
-    pub(crate) fn load_cubin(
+    pub fn load_cubin(
         runtime: &'rt Runtime,
         cubin: &[u8],
         name: &str,
@@ -234,7 +234,7 @@ impl<'rt> Kernel<'rt> {
     /// # Errors
     ///
     /// As [`Kernel::load`].
-    pub(crate) fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
+    pub fn load_beside(&self, ptx: &CStr, name: &CStr, parameters: usize) -> Result<Self> {
         let log = JitLog::new();
         let loaded = match &self.loaded {
             Loaded::Runtime { .. } => load_with_runtime(self.runtime, Image::Ptx(ptx), name, &log),

@@ -6,6 +6,8 @@
 //!
 //! Handles are neither `Send` nor `Sync`: graph objects are not thread-safe (R55).
 
+#![allow(unsafe_code, reason = "it is the safe layer over C functions")]
+
 mod allocation;
 mod buffer;
 mod capture;

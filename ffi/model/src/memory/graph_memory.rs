@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use crate::address::AddressSpace;
-use crate::exec::Exec;
-use crate::pool::Mapped;
-use crate::slab::{Id, Tagged};
+use crate::memory::address::AddressSpace;
+use crate::memory::pool::Mapped;
+use crate::objects::exec::Exec;
+use crate::objects::slab::{Id, Tagged};
 
 /// One allocation of a graph.
 #[derive(Debug, Clone)]

@@ -1,0 +1,4 @@
+//! Kernels: [`module`] reads them from PTX, [`program`] runs those of whole numbers.
+
+pub mod module;
+pub mod program;
