@@ -97,8 +97,8 @@ pub struct RunArgs {
     pub graphs: usize,
 
     /// How long each graph runs, such as 2ms; else chosen so that graphs overlap.
-    #[arg(long, value_name = "TIME", value_parser = parse_hold)]
-    pub hold: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = parse_spin_time)]
+    pub spin_time: Option<Duration>,
 
     /// Free device memory that an experiment which fills the device leaves to others.
     #[arg(long, default_value = "2GiB", value_name = "SIZE", value_parser = parse_bytes)]
@@ -344,13 +344,13 @@ fn parse_device(text: &str) -> Result<DeviceChoice, String> {
         .map_err(|_| "a device's number, or all".to_owned())
 }
 
-fn parse_hold(text: &str) -> Result<Duration, String> {
-    let hold = humantime::parse_duration(text)
+fn parse_spin_time(text: &str) -> Result<Duration, String> {
+    let spin_time = humantime::parse_duration(text)
         .map_err(|_| "a time is a number with a unit, such as 2ms or 500us".to_owned())?;
-    match hold {
+    match spin_time {
         Duration::ZERO => Err("longer than nothing".to_owned()),
-        hold if hold > MAX_HOLD => Err("at most 60s".to_owned()),
-        hold => Ok(hold),
+        spin_time if spin_time > MAX_SPIN_TIME => Err("at most 60s".to_owned()),
+        spin_time => Ok(spin_time),
     }
 }
 
@@ -358,8 +358,8 @@ fn parse_hold(text: &str) -> Result<Duration, String> {
 /// enough to count their bytes in 64 bits.
 const MAX_GRAPHS: usize = 100_000;
 
-/// The longest hold that can be asked for.
-const MAX_HOLD: Duration = Duration::from_secs(60);
+/// The longest spin time that is accepted.
+const MAX_SPIN_TIME: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
@@ -380,9 +380,9 @@ mod tests {
         assert!(parse_graphs("100001").unwrap_err().contains("at most"));
         assert!(parse_repeat("0").unwrap_err().contains("once"));
         assert!(parse_device("first").unwrap_err().contains("all"));
-        assert!(parse_hold("0s").unwrap_err().contains("longer"));
-        assert!(parse_hold("2h").unwrap_err().contains("60s"));
-        assert!(parse_hold("soon").unwrap_err().contains("2ms"));
+        assert!(parse_spin_time("0s").unwrap_err().contains("longer"));
+        assert!(parse_spin_time("2h").unwrap_err().contains("60s"));
+        assert!(parse_spin_time("soon").unwrap_err().contains("2ms"));
     }
 
     #[test]

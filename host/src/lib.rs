@@ -1,30 +1,31 @@
-//! CUDA graph memory nodes: how they reuse virtual addresses and physical memory,
-//! shown by experiments whose every claim is checked.
+//! The program `graph-memory-footprint`: how CUDA graph memory nodes reuse virtual
+//! addresses and physical memory, shown by experiments whose every claim is checked.
 //!
-//! - [`experiments`] do things and note the memory after each; one file each.
-//! - [`results`] is what they found, as data; [`report`] prints it.
-//! - [`results_file`] reads results back, [`trend`] judges a repeated run.
-//! - [`rules`] are what checks rest on; [`explain`] prints them.
-//! - [`plan`] says what graphs will hold before they run.
-//! - [`backend`] chooses between a GPU and the model runtime.
+//! What is public here is what the program's `main`, its tests, its benchmarks and
+//! `cargo xtask` use:
+//!
+//! - [`cli`] is the command line, [`run()`] does what it says, and [`exit`] has the exit
+//!   codes.
+//! - [`experiments`] run calls and note the memory after each; one file each.
+//! - [`results`] is what they found, as data, and reads it back from JSON.
+//! - [`rules`] are what the checks rest on.
+//! - [`kernel`] is the kernels' code.
+//! - [`plan`] computes how much memory graphs will hold before they run.
 
-pub mod backend;
+mod backend;
 pub mod cli;
-pub mod compare;
+mod compare;
+mod completions;
 pub mod exit;
 pub mod experiments;
-pub mod explain;
-pub mod generated;
-pub mod host_memory;
-pub mod kernel_source;
-pub mod machine_code;
+mod explain;
+mod host_memory;
+pub mod kernel;
 pub mod plan;
-pub mod report;
+mod report;
 pub mod results;
-pub mod results_file;
 pub mod rules;
 mod run;
 mod stdout;
-pub mod trend;
 
 pub use run::run;

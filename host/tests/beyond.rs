@@ -47,7 +47,7 @@ fn all_of_them_pass_in_one_process_and_leave_nothing_behind() {
     let ended = scenario.ends();
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(!ended.stderr.contains("dropped"), "{}", ended.stderr);
-    let result = graph_memory_footprint::results_file::from_json(&ended.stdout).expect("a result");
+    let result = graph_memory_footprint::results::read::from_json(&ended.stdout).expect("a result");
     let ran: Vec<_> = only_device(&result)
         .experiments
         .iter()
@@ -123,7 +123,7 @@ fn a_hold_too_short_is_inconclusive_where_something_has_to_run_still() {
         ("finished-elsewhere", "the first still runs"),
         ("size-mix", "on three streams at once"),
     ] {
-        let result = run(name, &["--hold", "1us"], Verdict::Inconclusive);
+        let result = run(name, &["--spin-time", "1us"], Verdict::Inconclusive);
         let experiment = experiment(&result, name);
         assert_eq!(check(experiment, claim).verdict, Verdict::Inconclusive);
         let others = experiment

@@ -15,7 +15,7 @@ fn bad_values_are_refused_with_what_was_wrong_and_what_is_allowed() {
             "'18446744073709551615'",
             "at most 100000 graphs",
         ),
-        (["--hold", "0s"], "'0s'", "longer than nothing"),
+        (["--spin-time", "0s"], "'0s'", "longer than nothing"),
         (
             ["--device", "7"],
             "there is no device 7",

@@ -21,7 +21,7 @@ fn the_golden_traces_of_the_rules_come_out() {
     assert_eq!(code, 0, "{result:#?}");
     assert_eq!(result.verdict, Verdict::Pass);
     assert_eq!(result.backend.kind, BackendKind::Model);
-    assert_eq!(only_device(&result).unit_bytes, Some(64 * MIB));
+    assert_eq!(only_device(&result).launch_footprint_bytes, Some(64 * MIB));
     // E1 to E4 of the rules.
     assert_eq!(
         used_after(&result, "virtual-address-reuse", Action::Launch),
@@ -70,7 +70,7 @@ fn m1_a_unit_is_the_size_rounded_up_to_the_granularity() {
             .args(&["--bytes", bytes, "--graphs", "2"])
             .result();
         assert_eq!(
-            (only_device(&result).unit_bytes, code),
+            (only_device(&result).launch_footprint_bytes, code),
             (Some(unit_mib * MIB), 0),
             "{bytes}"
         );
@@ -79,7 +79,8 @@ fn m1_a_unit_is_the_size_rounded_up_to_the_granularity() {
 
 #[test]
 fn a_hold_shorter_than_the_launches_is_inconclusive_and_never_a_pass() {
-    let scenario = on_the_model().args(&["--experiment", "concurrent-streams", "--hold", "1us"]);
+    let scenario =
+        on_the_model().args(&["--experiment", "concurrent-streams", "--spin-time", "1us"]);
     let (result, code) = scenario.result();
     assert_eq!(code, 3);
     let experiment = experiment(&result, "concurrent-streams");

@@ -5,8 +5,9 @@ mod support;
 use std::collections::BTreeMap;
 
 use graph_memory_footprint::experiments::{EXPERIMENTS, OF_THE_SAMPLE};
+use graph_memory_footprint::results::read;
 use graph_memory_footprint::results::{Growth, MemoryKind, Verdict};
-use graph_memory_footprint::{results_file, rules};
+use graph_memory_footprint::rules;
 use serde_json::Value;
 use support::schema::{assert_valid, faults};
 use support::{bare, on_the_model, only_device};
@@ -27,7 +28,7 @@ fn recordings() -> Vec<(String, String)> {
 #[test]
 fn every_kind_of_result_is_as_the_schema_has_it() {
     // `result` holds each to the schema.
-    let inconclusive = ["--experiment", "concurrent-streams", "--hold", "1us"];
+    let inconclusive = ["--experiment", "concurrent-streams", "--spin-time", "1us"];
     assert_eq!(on_the_model().args(&inconclusive).result().1, 3);
     let failing = ["--bytes", "16GiB", "--graphs", "10"];
     assert_eq!(on_the_model().args(&failing).result().1, 1);
@@ -44,7 +45,7 @@ fn every_kind_of_result_is_as_the_schema_has_it() {
 #[test]
 fn recorded_results_are_read_and_are_as_the_schema_has_it() {
     for (path, text) in recordings() {
-        let result = results_file::from_json(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let result = read::from_json(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
         let json = serde_json::to_value(&result).expect("it is written");
         assert_valid(&json, &path);
         let raw: Value = serde_json::from_str(&text).expect("it is JSON");
@@ -406,7 +407,7 @@ fn ctrl_c_ends_after_the_experiment_and_writes_what_there_is() {
         &serde_json::from_str(&text).expect("it is JSON"),
         "the output",
     );
-    let result = results_file::from_json(&text).expect("a result");
+    let result = read::from_json(&text).expect("a result");
     assert!(result.interrupted);
     let repeat = only_device(&result)
         .repeat

@@ -44,7 +44,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
             "failing.html",
         ),
         write(
-            by_the_virtual_clock().args(&["--hold", "1us", "--graphs", "32"]),
+            by_the_virtual_clock().args(&["--spin-time", "1us", "--graphs", "32"]),
             "inconclusive.html",
         ),
         write(

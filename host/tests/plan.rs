@@ -332,7 +332,7 @@ fn graphs_that_did_not_overlap_leave_a_verification_inconclusive() {
     let arguments = [
         "--streams",
         "4",
-        "--hold",
+        "--spin-time",
         "1ns",
         "--verify",
         "--backend",

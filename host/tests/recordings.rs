@@ -4,8 +4,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use graph_memory_footprint::results::read;
 use graph_memory_footprint::results::{BackendKind, ExperimentResult, RunResult, Verdict};
-use graph_memory_footprint::results_file;
 use support::{experiment, on_the_model, only_device};
 
 fn recordings() -> Vec<(String, RunResult)> {
@@ -19,7 +19,7 @@ fn recordings() -> Vec<(String, RunResult)> {
         })
         .map(|path| {
             let text = std::fs::read_to_string(&path).expect("readable");
-            let result = results_file::from_json(&text)
+            let result = read::from_json(&text)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             (path.display().to_string(), result)
         })
@@ -76,7 +76,7 @@ fn recordings_are_of_a_gpu_and_name_what_made_them() {
 fn the_model_reproduces_every_recorded_footprint() {
     for (path, recorded) in recordings() {
         let (modelled, _) = as_recorded(&recorded);
-        let unit = |result: &RunResult| only_device(result).unit_bytes;
+        let unit = |result: &RunResult| only_device(result).launch_footprint_bytes;
         assert_eq!(unit(&modelled), unit(&recorded), "{path}");
         for measured in &only_device(&recorded).experiments {
             let model = experiment(&modelled, &measured.name);

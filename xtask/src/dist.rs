@@ -36,7 +36,7 @@ const FILES: [&str; 5] = [
     "LICENSE-MIT",
     "README.md?",
     "CHANGELOG.md?",
-    "host/schema/result-v2.schema.json",
+    "host/schema/result-v3.schema.json",
 ];
 
 /// Writes the archive.

@@ -45,7 +45,7 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     for file in [
         "LICENSE-APACHE",
         "LICENSE-MIT",
-        "schema/result-v2.schema.json",
+        "schema/result-v3.schema.json",
         "completions/_graph-memory-footprint",
         "completions/graph-memory-footprint.fish",
         "man/graph-memory-footprint-compare.1",

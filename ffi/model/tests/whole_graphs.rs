@@ -2,7 +2,10 @@
 //! the C functions and put through the same life: launch, relaunch, trim with the
 //! unfreed allocations alive, frees, trim.
 
-#![allow(unsafe_code, reason = "C functions are called as a C program calls them")]
+#![allow(
+    unsafe_code,
+    reason = "C functions are called as a C program calls them"
+)]
 
 mod dump;
 #[path = "rules/program.rs"]

@@ -18,7 +18,7 @@ use anyhow::Context;
 use clap::Parser;
 use cuda_graphs::{Device, RouteChoice, Runtime};
 use cudart_ffi::{Cudart, Search};
-use graph_memory_footprint::kernel_source::KernelSource;
+use graph_memory_footprint::kernel::ptx::KernelSource;
 
 use first_use::FirstUse;
 use operations::Bench;

@@ -9,14 +9,13 @@ use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
 
-pub use sample_log::LogError;
-pub use series::{Footprint, Pair, Point, Series, side_by_side};
+pub use series::{Pair, Point, Series, side_by_side};
 
 use crate::cli::CompareArgs;
 use crate::exit::{self, Stop};
 use crate::report::units;
+use crate::results::read;
 use crate::results::{Action, BackendKind, RunResult};
-use crate::results_file;
 use crate::stdout;
 
 const BOLD: Style = Style::new().bold();
@@ -59,7 +58,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
 }
 
 fn side(path: &Path) -> Result<Side, Stop> {
-    let text = results_file::text_of(path)?;
+    let text = read::text_of(path)?;
     let no = |reason: String| {
         Stop::usage(
             format!("{}: {reason}", path.display()),
@@ -76,7 +75,7 @@ fn side(path: &Path) -> Result<Side, Stop> {
             is_log: true,
         });
     }
-    let result = results_file::from_json(&text).map_err(|error| no(error.to_string()))?;
+    let result = read::from_json(&text).map_err(|error| no(error.to_string()))?;
     Ok(Side {
         what: described(&result),
         series: all_series(&result),

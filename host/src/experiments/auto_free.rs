@@ -10,7 +10,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "auto-free",
     title: "What AutoFreeOnLaunch frees",
     shows: "A graph that frees nothing is launched again and again with AutoFreeOnLaunch, in \
-            one unit. The last launch's allocation stays: destroying the exec does not free \
+            one one_launch. The last launch's allocation stays: destroying the exec does not free \
             it, and no trim takes it.",
     teaches: "The flag makes each launch free what the one before left, as cudaFreeAsync in \
               its stream would. It knows nothing of the end: whoever launches last has to free \
@@ -24,13 +24,13 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const LAUNCHES: usize = 3;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
     let graph = lab.graph()?;
-    let address = graph.add_alloc(&[], lab.allocation_bytes)?.address;
-    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    let address = graph.add_alloc(&[], lab.choices.allocation_bytes)?.address;
+    notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
     let exec = notebook
         .step("instantiate with AutoFreeOnLaunch", Action::Instantiate)
         .graph(0)
@@ -45,7 +45,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .graph(0)
             .stream(0)
             .address(address)
-            .hold(Duration::ZERO)
+            .spin_time(Duration::ZERO)
             .done(|| exec.launch(&stream))?;
         live.extend(launched.live);
     }
@@ -53,7 +53,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_series(
         "R19 M5",
         "every launch is accepted and uses one unit",
-        vec![unit; LAUNCHES],
+        vec![one_launch; LAUNCHES],
         launches,
     );
     notebook
@@ -66,12 +66,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(0)
         .done(|| exec.destroy())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R16 R20", "destroying the exec frees nothing", unit, used);
+    notebook.check_bytes(
+        "R16 R20",
+        "destroying the exec frees nothing",
+        one_launch,
+        used,
+    );
     notebook
         .step("trim with the exec destroyed", Action::Trim)
         .done(|| memory.trim())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R42 M5", "nor does a trim", unit, used);
+    notebook.check_bytes("R42 M5", "nor does a trim", one_launch, used);
 
     // The address is the same for all launches, and so is cudaFree's argument: only
     // the count of frees that succeed tells how many allocations there are.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::graphs::{SHORT_HOLD, alloc_spin_free};
+use super::graphs::{SHORT_SPIN_TIME, alloc_spin_free};
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{
@@ -25,8 +25,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
-    let hold = lab.fixed_hold.unwrap_or(SHORT_HOLD);
+    let one_launch = lab.launch_footprint_bytes();
+    let spin_time = lab.choices.fixed_spin_time.unwrap_or(SHORT_SPIN_TIME);
     let memory = lab.device.graph_memory();
     let pool = lab.device.default_pool()?;
     let in_pool_before = pool.reserved_bytes()?;
@@ -36,14 +36,14 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let (by_hand, address) = notebook
         .step("build alloc, kernel, free by hand", Action::Instantiate)
         .graph(0)
-        .done(|| alloc_spin_free(lab, hold))?;
-    notebook.allocation("x", 0, address, lab.allocation_bytes);
+        .done(|| alloc_spin_free(lab, spin_time))?;
+    notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
     let _ = notebook
         .step("launch the one built by hand", Action::Launch)
         .graph(0)
         .stream(0)
         .address(address)
-        .hold(hold)
+        .spin_time(spin_time)
         .done(|| by_hand.launch(&stream))?;
     let footprint = notebook.last().used_bytes;
     stream.synchronize()?;
@@ -56,8 +56,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             Action::Instantiate,
         )
         .graph(1)
-        .done(|| capture(lab, &stream, hold, Frees::Yes))?;
-    notebook.allocation("x", 1, address, lab.allocation_bytes);
+        .done(|| capture(lab, &stream, spin_time, Frees::Yes))?;
+    notebook.allocation("x", 1, address, lab.choices.allocation_bytes);
     let used = notebook.last().used_bytes;
     notebook.check_bytes("R17 R31", "a captured allocation maps nothing yet", 0, used);
     let exec = graph.instantiate()?;
@@ -76,7 +76,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(1)
         .stream(0)
         .address(address)
-        .hold(hold)
+        .spin_time(spin_time)
         .done(|| exec.launch(&stream))?;
     let used = notebook.last().used_bytes;
     notebook.check_bytes(
@@ -85,7 +85,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         footprint,
         used,
     );
-    notebook.check_bytes("R48", "which is one unit", unit, used);
+    notebook.check_bytes("R48", "which is one unit", one_launch, used);
     notebook.check_count(
         "R17",
         "the captured free belongs to the graph",
@@ -117,14 +117,14 @@ enum Frees {
 fn capture<'rt>(
     lab: &Lab<'rt>,
     stream: &Stream<'rt>,
-    hold: Duration,
+    spin_time: Duration,
     frees: Frees,
 ) -> Result<(Graph<'rt>, DeviceAddress)> {
     let mut capture = stream.capture(lab.device.ordinal())?;
-    let address = capture.allocate(lab.allocation_bytes)?;
+    let address = capture.allocate(lab.choices.allocation_bytes)?;
     let spin = KernelLaunch {
         blocks: 1,
-        arguments: &[lab.clocks(hold).cast_unsigned()],
+        arguments: &[lab.clocks(spin_time).cast_unsigned()],
     };
     capture.launch(lab.kernel, spin)?;
     if frees == Frees::Yes {
@@ -143,14 +143,14 @@ fn without_a_free<'rt>(
         .step("capture without the free", Action::Instantiate)
         .graph(2)
         .done(|| capture(lab, stream, Duration::ZERO, Frees::No))?;
-    notebook.allocation("x", 2, address, lab.allocation_bytes);
+    notebook.allocation("x", 2, address, lab.choices.allocation_bytes);
     let exec = graph.instantiate()?;
     let launched = notebook
         .step("launch it", Action::Launch)
         .graph(2)
         .stream(0)
         .address(address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(stream))?;
     notebook.check_count(
         "R14 R17",

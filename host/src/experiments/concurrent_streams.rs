@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::graphs::alloc_spin_free;
-use super::overlap::{Asked, until_proven};
+use super::overlap::{Queried, until_proven};
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{Result, Stream};
@@ -18,7 +18,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "concurrent-streams",
     title: "Concurrent graphs on several streams",
     shows: "Graphs that may run at the same time cannot share physical memory: each launch \
-            adds a unit. That they did overlap is proven, not assumed.",
+            adds a one_launch. That they did overlap is proven, not assumed.",
     teaches: "Every stream that runs graphs with allocations needs memory of its own, for as \
               long as the graphs overlap. Streams that merely could overlap do not count: once \
               a graph has finished, the next launch on any stream may take its memory. So a \
@@ -29,14 +29,14 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.baseline()?;
-    let proof = until_proven(lab, notebook, lab.graphs, |notebook, hold| {
-        launch_all(lab, notebook, hold)
+    let proof = until_proven(lab, notebook, lab.choices.graphs, |notebook, spin_time| {
+        launch_all(lab, notebook, spin_time)
     })?;
 
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     let first_check = notebook.check_count_so_far();
-    let grown: Vec<_> = (1..=lab.graphs as u64)
-        .map(|launches| launches * unit)
+    let grown: Vec<_> = (1..=lab.choices.graphs as u64)
+        .map(|launches| launches * one_launch)
         .collect();
     let measured = notebook.used_after(Action::Launch);
     notebook.check_series("R36", "each launch adds one unit", grown, measured);
@@ -45,7 +45,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .last()
         .copied()
         .unwrap_or(0);
-    let all = lab.graphs as u64 * unit;
+    let all = lab.choices.graphs as u64 * one_launch;
     notebook.check_bytes(
         "R34",
         "all units are still held when all graphs are done",
@@ -59,18 +59,20 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 
 /// One attempt: a graph and a stream each, launched as fast as the footprint can be
 /// read. Tells whether each stream was still busy after the last reading.
-fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Result<Asked> {
+fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, spin_time: Duration) -> Result<Queried> {
     let pairs = notebook
         .step(
-            format!("instantiate {} graphs", lab.graphs),
+            format!("instantiate {} graphs", lab.choices.graphs),
             Action::Instantiate,
         )
         .done(|| {
-            let pair = |_| Ok((alloc_spin_free(lab, hold)?, Stream::new(lab.runtime)?));
-            (0..lab.graphs).map(pair).collect::<Result<Vec<_>>>()
+            let pair = |_| Ok((alloc_spin_free(lab, spin_time)?, Stream::new(lab.runtime)?));
+            (0..lab.choices.graphs)
+                .map(pair)
+                .collect::<Result<Vec<_>>>()
         })?;
     for (index, ((_, address), _)) in pairs.iter().enumerate() {
-        notebook.allocation("x", index, *address, lab.allocation_bytes);
+        notebook.allocation("x", index, *address, lab.choices.allocation_bytes);
     }
     for (index, ((exec, address), stream)) in pairs.iter().enumerate() {
         let _ = notebook
@@ -81,10 +83,10 @@ fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Res
             .graph(index)
             .stream(index)
             .address(*address)
-            .hold(hold)
+            .spin_time(spin_time)
             .done(|| exec.launch(stream))?;
     }
-    let asked = Asked::now(notebook, pairs.iter().map(|(_, stream)| stream))?;
+    let queried = Queried::now(notebook, pairs.iter().map(|(_, stream)| stream))?;
     notebook
         .step("synchronize all streams", Action::Synchronize)
         .done(|| {
@@ -96,5 +98,5 @@ fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Res
         exec.destroy()?;
         stream.destroy()?;
     }
-    Ok(asked)
+    Ok(queried)
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{Experiment, Lab, Notebook};
-use crate::kernel_source::{NEGATED_SQUARES, NEGATED_SQUARES_PTX};
+use crate::kernel::ptx::{NEGATED_SQUARES, NEGATED_SQUARES_PTX};
 use crate::results::Action;
 use cuda_graphs::{
     BLOCK_THREADS, Buffer, DeviceAddress, GraphExec, Kernel, KernelLaunch, LiveAllocation, Result,
@@ -75,7 +75,7 @@ impl<'l, 'rt> Bench<'l, 'rt> {
 
     /// The size that graphs allocate: room for the numbers, and what was asked for.
     fn bytes(&self) -> u64 {
-        self.lab.allocation_bytes.max(self.input.bytes())
+        self.lab.choices.allocation_bytes.max(self.input.bytes())
     }
 
     /// A launch of the kernel on all numbers.
@@ -263,7 +263,7 @@ fn fill<'rt>(
         .graph(2)
         .stream(0)
         .address(address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(&bench.stream))?;
     Ok(launched.live)
 }
@@ -283,7 +283,7 @@ fn launch_and_count<'rt>(
         .step(label, Action::Launch)
         .graph(index)
         .stream(0)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(&bench.stream))?;
     bench.right_after(times, bench.output.address())
 }

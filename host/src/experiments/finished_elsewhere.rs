@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::graphs::alloc_spin_free;
-use super::overlap::{Asked, until_proven};
+use super::overlap::{Queried, until_proven};
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{Event, Result, Stream};
@@ -13,7 +13,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "finished-elsewhere",
     title: "Memory of a graph that finished in another stream",
     shows: "Once a graph has finished, a launch in another stream takes its memory over: one \
-            unit for both. While it still runs that does not happen, even if an event orders \
+            one_launch for both. While it still runs that does not happen, even if an event orders \
             the other stream after it: two units.",
     teaches: "What counts is whether the earlier graph is over when the later one is launched, \
               not whether it will be over when the later one starts: memory is assigned by the \
@@ -24,7 +24,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     notebook.baseline()?;
 
     one_after_the_other(lab, notebook)?;
@@ -32,7 +32,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_bytes(
         "R37",
         "the first has finished: its unit serves the second",
-        unit,
+        one_launch,
         used,
     );
     let memory = lab.device.graph_memory();
@@ -40,16 +40,16 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 
     // Two launches, of which only the first has to be seen running.
     let mut used_by_both = 0;
-    let proof = until_proven(lab, notebook, 2, |notebook, hold| {
-        let (asked, used) = ordered_by_an_event(lab, notebook, hold)?;
+    let proof = until_proven(lab, notebook, 2, |notebook, spin_time| {
+        let (queried, used) = ordered_by_an_event(lab, notebook, spin_time)?;
         used_by_both = used;
-        Ok(asked)
+        Ok(queried)
     })?;
     let first_check = notebook.check_count_so_far();
     notebook.check_bytes(
         "R36 R37",
         "the first still runs: an event does not hand its unit over",
-        2 * unit,
+        2 * one_launch,
         used_by_both,
     );
     notebook.conclude_overlap(proof, first_check);
@@ -68,7 +68,7 @@ fn one_after_the_other(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()>
             ])
         })?;
     for (index, ((exec, address), stream)) in execs.iter().zip(&streams).enumerate() {
-        notebook.allocation("x", index, *address, lab.allocation_bytes);
+        notebook.allocation("x", index, *address, lab.choices.allocation_bytes);
         let _ = notebook
             .step(
                 format!("launch graph {index} on stream {index}"),
@@ -77,7 +77,7 @@ fn one_after_the_other(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()>
             .graph(index)
             .stream(index)
             .address(*address)
-            .hold(Duration::ZERO)
+            .spin_time(Duration::ZERO)
             .done(|| exec.launch(stream))?;
         notebook
             .step(format!("synchronize stream {index}"), Action::Synchronize)
@@ -95,27 +95,27 @@ fn one_after_the_other(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()>
 fn ordered_by_an_event(
     lab: &Lab<'_>,
     notebook: &mut Notebook<'_>,
-    hold: Duration,
-) -> Result<(Asked, u64)> {
+    spin_time: Duration,
+) -> Result<(Queried, u64)> {
     let streams = [Stream::new(lab.runtime)?, Stream::new(lab.runtime)?];
     let done = Event::new(lab.runtime)?;
     let [(first, first_address), (second, second_address)] = notebook
         .step("instantiate two more", Action::Instantiate)
         .done(|| {
             Ok([
-                alloc_spin_free(lab, hold)?,
+                alloc_spin_free(lab, spin_time)?,
                 alloc_spin_free(lab, Duration::ZERO)?,
             ])
         })?;
-    notebook.allocation("x", 2, first_address, lab.allocation_bytes);
-    notebook.allocation("x", 3, second_address, lab.allocation_bytes);
+    notebook.allocation("x", 2, first_address, lab.choices.allocation_bytes);
+    notebook.allocation("x", 3, second_address, lab.choices.allocation_bytes);
     let [from, to] = &streams;
     let _ = notebook
         .step("launch graph 2 on stream 0", Action::Launch)
         .graph(2)
         .stream(0)
         .address(first_address)
-        .hold(hold)
+        .spin_time(spin_time)
         .done(|| first.launch(from))?;
     done.record(from)?;
     to.wait(&done)?;
@@ -127,14 +127,14 @@ fn ordered_by_an_event(
         .graph(3)
         .stream(1)
         .address(second_address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| second.launch(to))?;
     let used = notebook.last().used_bytes;
-    let asked = Asked::now(notebook, [from])?;
+    let queried = Queried::now(notebook, [from])?;
     notebook
         .step("synchronize both streams", Action::Synchronize)
         .done(|| from.synchronize().and_then(|()| to.synchronize()))?;
     first.destroy()?;
     second.destroy()?;
-    Ok((asked, used))
+    Ok((queried, used))
 }

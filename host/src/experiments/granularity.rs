@@ -97,7 +97,7 @@ fn footprint<'rt>(
     bytes: u64,
 ) -> Result<u64> {
     lab.device.graph_memory().trim()?;
-    let (exec, address) = alloc_free(lab, bytes)?;
+    let (exec, address) = alloc_free(lab.runtime, lab.device, bytes)?;
     let _ = notebook
         .step(format!("launch a graph of {}", size(bytes)), Action::Launch)
         .stream(0)

@@ -3,46 +3,47 @@
 use std::time::Duration;
 
 use super::Lab;
-use cuda_graphs::{DeviceAddress, Graph, GraphExec, Result};
+use cuda_graphs::{Device, DeviceAddress, Graph, GraphExec, Result, Runtime};
 
 /// How long a graph runs where only the order matters.
-pub(super) const SHORT_HOLD: Duration = Duration::from_micros(50);
+pub(super) const SHORT_SPIN_TIME: Duration = Duration::from_micros(50);
 
 /// Alloc, then free: the least that maps memory.
 pub(super) fn alloc_free<'rt>(
-    lab: &Lab<'rt>,
+    runtime: &'rt Runtime,
+    device: Device<'rt>,
     bytes: u64,
 ) -> Result<(GraphExec<'rt>, DeviceAddress)> {
-    let graph = lab.graph()?;
+    let graph = Graph::new(runtime, device.ordinal())?;
     let alloc = graph.add_alloc(&[], bytes)?;
     graph.add_free(&[alloc.node], alloc.address)?;
     Ok((graph.instantiate()?, alloc.address))
 }
 
-/// Alloc, then a kernel that spins for `hold`, then free.
+/// Alloc, then a kernel that spins for `spin_time`, then free.
 pub(super) fn alloc_spin_free<'rt>(
     lab: &Lab<'rt>,
-    hold: Duration,
+    spin_time: Duration,
 ) -> Result<(GraphExec<'rt>, DeviceAddress)> {
-    alloc_spin_free_of(lab, lab.allocation_bytes, hold)
+    alloc_spin_free_of(lab, lab.choices.allocation_bytes, spin_time)
 }
 
 /// The same with an allocation of `bytes`.
 pub(super) fn alloc_spin_free_of<'rt>(
     lab: &Lab<'rt>,
     bytes: u64,
-    hold: Duration,
+    spin_time: Duration,
 ) -> Result<(GraphExec<'rt>, DeviceAddress)> {
     let graph = lab.graph()?;
     let alloc = graph.add_alloc(&[], bytes)?;
-    let spin = graph.add_kernel(&[alloc.node], lab.kernel, lab.clocks(hold))?;
+    let spin = graph.add_kernel(&[alloc.node], lab.kernel, lab.clocks(spin_time))?;
     graph.add_free(&[spin], alloc.address)?;
     Ok((graph.instantiate()?, alloc.address))
 }
 
 /// Alloc alone: what is allocated outlives the launch.
 pub(super) fn alloc_only<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
-    alloc_only_of(lab, lab.allocation_bytes)
+    alloc_only_of(lab, lab.choices.allocation_bytes)
 }
 
 /// The same with an allocation of `bytes`.

@@ -24,13 +24,13 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     notebook.baseline()?;
 
     let graph = lab.graph()?;
-    let alloc = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let alloc = graph.add_alloc(&[], lab.choices.allocation_bytes)?;
     let free = graph.add_free(&[alloc.node], alloc.address)?;
-    notebook.allocation("x", 0, alloc.address, lab.allocation_bytes);
+    notebook.allocation("x", 0, alloc.address, lab.choices.allocation_bytes);
     while_building(lab, notebook, &graph, free, alloc.address)?;
 
     let exec = notebook
@@ -62,7 +62,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(0)
         .stream(0)
         .address(alloc.address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(&stream))?;
     notebook
         .step("synchronize", Action::Synchronize)
@@ -78,7 +78,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         &outside,
     );
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R13", "the graph keeps its unit all the same", unit, used);
+    notebook.check_bytes(
+        "R13",
+        "the graph keeps its unit all the same",
+        one_launch,
+        used,
+    );
 
     exec.destroy()?;
     let next = notebook
@@ -151,13 +156,13 @@ fn while_building<'rt>(
 /// An allocation that outlives its graph is freed once.
 fn free_twice(lab: &Lab<'_>, notebook: &mut Notebook<'_>, stream: &Stream<'_>) -> Result<()> {
     let (exec, address) = super::graphs::alloc_only(lab)?;
-    notebook.allocation("y", 1, address, lab.allocation_bytes);
+    notebook.allocation("y", 1, address, lab.choices.allocation_bytes);
     let launched = notebook
         .step("launch a graph that frees nothing", Action::Launch)
         .graph(1)
         .stream(0)
         .address(address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(stream))?;
     notebook
         .step("cudaFree", Action::Free)

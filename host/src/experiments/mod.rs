@@ -82,25 +82,23 @@ pub struct Lab<'rt> {
     device: Device<'rt>,
     kernel: &'rt Kernel<'rt>,
     clock_rate_khz: i32,
-    graphs: usize,
-    allocation_bytes: u64,
-    fixed_hold: Option<Duration>,
-    leave_bytes: u64,
-    unit_bytes: u64,
+    choices: Choices,
+    launch_footprint_bytes: u64,
     /// Reserved bytes that an experiment found no trim to give back.
     lost_bytes: Cell<u64>,
 }
 
-/// What the user can choose about the experiments.
+/// What the user can choose about the experiments. The result's
+/// [`Settings`](crate::results::Settings) are made from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Choices {
-    /// Graphs an experiment, where it uses several.
+    /// Number of graphs per experiment, in those that use several.
     pub graphs: usize,
-    /// Bytes that each allocation asks for.
+    /// The requested size of each allocation, in bytes.
     pub allocation_bytes: u64,
-    /// How long graphs run, if the user wants to fix it.
-    pub fixed_hold: Option<Duration>,
-    /// Free memory that an experiment which fills the device leaves to others.
+    /// The kernels' spin time, if the user fixes it.
+    pub fixed_spin_time: Option<Duration>,
+    /// Free device memory that out-of-memory leaves to other programs, in bytes.
     pub leave_bytes: u64,
 }
 
@@ -118,25 +116,22 @@ impl<'rt> Lab<'rt> {
         clock_rate_khz: i32,
         choices: Choices,
     ) -> Result<Self> {
-        let mut lab = Self {
-            runtime,
-            device,
-            kernel,
-            clock_rate_khz,
-            graphs: choices.graphs,
-            allocation_bytes: choices.allocation_bytes,
-            fixed_hold: choices.fixed_hold,
-            leave_bytes: choices.leave_bytes,
-            unit_bytes: 0,
-            lost_bytes: Cell::new(0),
+        let measured = launch_footprint(runtime, device, choices.allocation_bytes);
+        let (launch_footprint_bytes, error) = match measured {
+            Ok(bytes) => (bytes, None),
+            Err(error) => (0, Some(error)),
         };
-        let unit = lab.measure_footprint(choices.allocation_bytes);
-        match runtime.first_error(unit.as_ref().err().cloned()) {
+        match runtime.first_error(error) {
             Some(error) => Err(error),
-            None => {
-                lab.unit_bytes = unit?;
-                Ok(lab)
-            }
+            None => Ok(Self {
+                runtime,
+                device,
+                kernel,
+                clock_rate_khz,
+                choices,
+                launch_footprint_bytes,
+                lost_bytes: Cell::new(0),
+            }),
         }
     }
 
@@ -145,8 +140,8 @@ impl<'rt> Lab<'rt> {
     /// Physical memory comes in blocks (M1), so this is the allocation's size
     /// rounded up by a granularity that differs from device to device.
     #[must_use]
-    pub fn unit_bytes(&self) -> u64 {
-        self.unit_bytes
+    pub fn launch_footprint_bytes(&self) -> u64 {
+        self.launch_footprint_bytes
     }
 
     /// What one launch of a graph that allocates a single byte maps: the block that
@@ -156,7 +151,7 @@ impl<'rt> Lab<'rt> {
     ///
     /// Those of the calls.
     pub fn block_bytes(&self) -> Result<u64> {
-        self.measure_footprint(1)
+        launch_footprint(self.runtime, self.device, 1)
     }
 
     /// Whether a GPU runs this, so that host times of calls mean something.
@@ -209,22 +204,6 @@ impl<'rt> Lab<'rt> {
         }
     }
 
-    fn measure_footprint(&self, bytes: u64) -> Result<u64> {
-        let (exec, _) = graphs::alloc_free(self, bytes)?;
-        let stream = Stream::new(self.runtime)?;
-        let launched = exec.launch(&stream)?;
-        debug_assert!(
-            launched.live.is_empty(),
-            "the graph frees what it allocates"
-        );
-        stream.synchronize()?;
-        let memory = self.device.graph_memory();
-        let footprint = memory.snapshot()?.used_bytes;
-        exec.destroy()?;
-        memory.trim()?;
-        Ok(footprint)
-    }
-
     /// After an error: lets what still runs end, and gives memory back. What fails
     /// here fails because of the error that is being reported.
     fn recover(&self) {
@@ -237,6 +216,23 @@ impl<'rt> Lab<'rt> {
             }
         }
     }
+}
+
+/// What one launch of a graph that allocates and frees `bytes` maps, in bytes.
+fn launch_footprint<'rt>(runtime: &'rt Runtime, device: Device<'rt>, bytes: u64) -> Result<u64> {
+    let (exec, _) = graphs::alloc_free(runtime, device, bytes)?;
+    let stream = Stream::new(runtime)?;
+    let launched = exec.launch(&stream)?;
+    debug_assert!(
+        launched.live.is_empty(),
+        "the graph frees what it allocates"
+    );
+    stream.synchronize()?;
+    let memory = device.graph_memory();
+    let footprint = memory.snapshot()?.used_bytes;
+    exec.destroy()?;
+    memory.trim()?;
+    Ok(footprint)
 }
 
 impl Experiment {

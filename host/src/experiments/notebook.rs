@@ -35,7 +35,7 @@ pub struct NextStep<'n, 'rt> {
     graph: Option<usize>,
     stream: Option<usize>,
     address: Option<u64>,
-    hold: Option<Duration>,
+    spin_time: Option<Duration>,
 }
 
 impl<'rt> Notebook<'rt> {
@@ -98,7 +98,7 @@ impl<'rt> Notebook<'rt> {
             graph: None,
             stream: None,
             address: None,
-            hold: None,
+            spin_time: None,
         }
     }
 
@@ -229,9 +229,9 @@ impl<'rt> Notebook<'rt> {
             let idle = proof.streams_busy.iter().filter(|&&busy| !busy).count();
             let reason = format!(
                 "{idle} of {} streams had finished when the last footprint was read \
-                 (hold {:.3} ms, {} {})",
+                 (spin_time {:.3} ms, {} {})",
                 proof.streams_busy.len(),
-                proof.hold_ms,
+                proof.spin_time_ms,
                 proof.attempts,
                 if proof.attempts == 1 {
                     "attempt"
@@ -324,8 +324,8 @@ impl NextStep<'_, '_> {
 
     /// Says how long the launched graph's kernel is told to spin.
     #[must_use]
-    pub fn hold(mut self, hold: Duration) -> Self {
-        self.hold = Some(hold);
+    pub fn spin_time(mut self, spin_time: Duration) -> Self {
+        self.spin_time = Some(spin_time);
         self
     }
 
@@ -342,7 +342,7 @@ impl NextStep<'_, '_> {
             graph: self.graph,
             stream: self.stream,
             address: self.address,
-            hold_ms: self.hold.map(milliseconds),
+            spin_time_ms: self.spin_time.map(milliseconds),
             at_ms,
             took_ms,
             memory,

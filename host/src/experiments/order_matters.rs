@@ -10,7 +10,7 @@ use cuda_graphs::{DeviceAddress, GraphExec, Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "order-matters",
     title: "A missing dependency multiplies the footprint",
-    shows: "Three alloc-free pairs in one graph, once chained and once side by side: one unit \
+    shows: "Three alloc-free pairs in one graph, once chained and once side by side: one one_launch \
             against three, although each pair frees what it allocates.",
     teaches: "A graph's footprint is decided when its nodes are added, by the order that its \
               edges give, not by what happens to run when. If buffers are used one after \
@@ -25,7 +25,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const PAIRS: usize = 3;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
@@ -37,7 +37,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| Ok((pairs(lab, Order::Chained)?, pairs(lab, Order::None)?)))?;
     for (graph, addresses) in [&chain, &fork].into_iter().enumerate() {
         for (&address, name) in addresses.iter().zip(["A", "B", "C"]) {
-            notebook.allocation(name, graph, address, unit);
+            notebook.allocation(name, graph, address, one_launch);
         }
     }
     notebook.check_count(
@@ -58,10 +58,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .step("launch the chained pairs", Action::Launch)
         .graph(0)
         .stream(0)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| chained.launch(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R3 R48", "chained: one unit", unit, used);
+    notebook.check_bytes("R3 R48", "chained: one unit", one_launch, used);
     notebook
         .step("synchronize", Action::Synchronize)
         .stream(0)
@@ -72,13 +72,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .step("launch the pairs side by side", Action::Launch)
         .graph(1)
         .stream(0)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| forked.launch(&stream))?;
     let used = notebook.last().used_bytes;
     notebook.check_bytes(
         "R4 M16",
         "side by side: a unit for each pair",
-        PAIRS as u64 * unit,
+        PAIRS as u64 * one_launch,
         used,
     );
     notebook
@@ -105,7 +105,7 @@ fn pairs<'rt>(lab: &Lab<'rt>, order: Order) -> Result<(GraphExec<'rt>, Vec<Devic
     let mut after = Vec::new();
     let mut addresses = Vec::with_capacity(PAIRS);
     for _ in 0..PAIRS {
-        let alloc = graph.add_alloc(&after, lab.unit_bytes())?;
+        let alloc = graph.add_alloc(&after, lab.launch_footprint_bytes())?;
         let free = graph.add_free(&[alloc.node], alloc.address)?;
         addresses.push(alloc.address);
         if order == Order::Chained {

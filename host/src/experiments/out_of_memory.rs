@@ -36,8 +36,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let free_at_first = notebook.last().device_free_bytes;
 
     // One block more than the margin, so that the graph to be refused finds it.
-    let kept_free = lab.leave_bytes.saturating_add(2 * block);
-    let graphs = lab.graphs as u64;
+    let kept_free = lab.choices.leave_bytes.saturating_add(2 * block);
+    let graphs = lab.choices.graphs as u64;
     let bytes = free_at_first.saturating_sub(kept_free) / graphs / block * block;
     if bytes == 0 {
         notebook.too_little(
@@ -56,19 +56,19 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             Action::Instantiate,
         )
         .done(|| {
-            (0..lab.graphs)
+            (0..lab.choices.graphs)
                 .map(|_| alloc_only_of(lab, bytes))
                 .collect::<Result<Vec<_>>>()
         })?;
     let (last, last_address) = notebook
         .step("instantiate one more", Action::Instantiate)
-        .graph(lab.graphs)
+        .graph(lab.choices.graphs)
         .done(|| alloc_only_of(lab, REFUSED_BLOCKS * block))?;
     let used = notebook.last().used_bytes;
     notebook.check_bytes("R31", "building them takes nothing", 0, used);
 
     let stream = Stream::new(lab.runtime)?;
-    let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.graphs);
+    let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.choices.graphs);
     for (index, (exec, address)) in execs.iter().enumerate() {
         notebook.allocation("x", index, *address, bytes);
         let launched = notebook
@@ -76,7 +76,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .graph(index)
             .stream(0)
             .address(*address)
-            .hold(Duration::ZERO)
+            .spin_time(Duration::ZERO)
             .done(|| exec.launch(&stream))?;
         live.extend(launched.live);
     }
@@ -93,7 +93,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         "M13",
         "with the margin they fit in what was free",
         free_at_first,
-        notebook.last().used_bytes + lab.leave_bytes,
+        notebook.last().used_bytes + lab.choices.leave_bytes,
     );
 
     let margin = notebook
@@ -104,7 +104,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         })?;
     let refused = notebook
         .step("launch one more", Action::Refuse)
-        .graph(lab.graphs)
+        .graph(lab.choices.graphs)
         .stream(0)
         .address(last_address)
         .done(|| Ok(last.launch(&stream)))?;
@@ -149,10 +149,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     }
     let again = notebook
         .step("launch the refused graph again", Action::Launch)
-        .graph(lab.graphs)
+        .graph(lab.choices.graphs)
         .stream(0)
         .address(last_address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| Ok(last.launch(&stream)))?;
     notebook.check_code(
         "M13",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::graphs::{SHORT_HOLD, alloc_spin_free};
+use super::graphs::{SHORT_SPIN_TIME, alloc_spin_free};
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{Result, Stream};
@@ -22,18 +22,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
-    let hold = lab.fixed_hold.unwrap_or(SHORT_HOLD);
+    let one_launch = lab.launch_footprint_bytes();
+    let spin_time = lab.choices.fixed_spin_time.unwrap_or(SHORT_SPIN_TIME);
     notebook.baseline()?;
 
     let graphs = notebook
         .step(
-            format!("instantiate {} graphs", lab.graphs),
+            format!("instantiate {} graphs", lab.choices.graphs),
             Action::Instantiate,
         )
         .done(|| {
-            (0..lab.graphs)
-                .map(|_| alloc_spin_free(lab, hold))
+            (0..lab.choices.graphs)
+                .map(|_| alloc_spin_free(lab, spin_time))
                 .collect::<Result<Vec<_>>>()
         })?;
     let used = notebook.last().used_bytes;
@@ -42,18 +42,18 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_count(
         "R5",
         "each graph has its own address",
-        lab.graphs,
+        lab.choices.graphs,
         addresses.len(),
     );
 
     for (index, &(_, address)) in graphs.iter().enumerate() {
-        notebook.allocation("x", index, address, lab.allocation_bytes);
+        notebook.allocation("x", index, address, lab.choices.allocation_bytes);
     }
 
     // The first graph twice, then every other: the first launch maps, and nothing
     // after it needs more.
     let stream = Stream::new(lab.runtime)?;
-    let order = std::iter::once(0).chain(0..lab.graphs);
+    let order = std::iter::once(0).chain(0..lab.choices.graphs);
     for (launch, index) in order.enumerate() {
         let Some((exec, address)) = graphs.get(index) else {
             break;
@@ -67,14 +67,14 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .graph(index)
             .stream(0)
             .address(*address)
-            .hold(hold)
+            .spin_time(spin_time)
             .done(|| exec.launch(&stream))?;
     }
     let launches = notebook.used_after(Action::Launch);
     notebook.check_series(
         "R32 R34 R35",
         "one unit is used after the first launch and after every other",
-        vec![unit; lab.graphs + 1],
+        vec![one_launch; lab.choices.graphs + 1],
         launches,
     );
 
@@ -83,7 +83,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .done(|| stream.synchronize())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R34", "finished graphs keep their mapping", unit, used);
+    notebook.check_bytes(
+        "R34",
+        "finished graphs keep their mapping",
+        one_launch,
+        used,
+    );
     for (exec, _) in graphs {
         exec.destroy()?;
     }

@@ -23,7 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     notebook.baseline()?;
 
     let (exec, address) = notebook
@@ -33,7 +33,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         )
         .graph(0)
         .done(|| alloc_only(lab))?;
-    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
     let freeing = notebook
         .step("instantiate a graph that frees it", Action::Instantiate)
         .graph(1)
@@ -111,7 +111,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_series(
         "R9 R14 R34",
         "each cure lets it run again, in the same unit",
-        vec![unit; 4],
+        vec![one_launch; 4],
         launches,
     );
     notebook
@@ -136,7 +136,7 @@ fn launch<'rt>(
         .graph(0)
         .stream(0)
         .address(address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(stream))?;
     Ok(launched.live)
 }

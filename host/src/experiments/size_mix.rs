@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::graphs::alloc_spin_free_of;
-use super::overlap::{Asked, until_proven};
+use super::overlap::{Queried, until_proven};
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{DeviceAddress, GraphExec, Result, Stream};
@@ -25,7 +25,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const UNITS: [u64; 3] = [1, 2, 4];
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
@@ -40,7 +40,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         for graph in order {
             launch(notebook, &graphs, graph, (&stream, 0), Duration::ZERO)?;
         }
-        let expected = largest_so_far(order).map(|units| units * unit);
+        let expected = largest_so_far(order).map(|units| units * one_launch);
         let measured = notebook.used_after(Action::Launch).split_off(before);
         notebook.check_series("R35", claim, expected.to_vec(), measured);
         notebook
@@ -54,17 +54,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     }
 
     let mut at_once = Vec::new();
-    let proof = until_proven(lab, notebook, UNITS.len(), |notebook, hold| {
+    let proof = until_proven(lab, notebook, UNITS.len(), |notebook, spin_time| {
         let before = notebook.used_after(Action::Launch).len();
-        let asked = on_streams(lab, notebook, hold)?;
+        let queried = on_streams(lab, notebook, spin_time)?;
         at_once = notebook.used_after(Action::Launch).split_off(before);
-        Ok(asked)
+        Ok(queried)
     })?;
     let first_check = notebook.check_count_so_far();
     notebook.check_series(
         "R36",
         "on three streams at once: the sum",
-        sums().map(|units| units * unit).to_vec(),
+        sums().map(|units| units * one_launch).to_vec(),
         at_once,
     );
     notebook.conclude_overlap(proof, first_check);
@@ -76,9 +76,9 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 fn instantiate<'rt>(
     lab: &Lab<'rt>,
     notebook: &mut Notebook<'_>,
-    hold: Duration,
+    spin_time: Duration,
 ) -> Result<Vec<(GraphExec<'rt>, DeviceAddress)>> {
-    let bytes = UNITS.map(|units| units.saturating_mul(lab.unit_bytes()));
+    let bytes = UNITS.map(|units| units.saturating_mul(lab.launch_footprint_bytes()));
     let graphs = notebook
         .step(
             "instantiate graphs of 1, 2 and 4 units",
@@ -87,7 +87,7 @@ fn instantiate<'rt>(
         .done(|| {
             bytes
                 .iter()
-                .map(|&bytes| alloc_spin_free_of(lab, bytes, hold))
+                .map(|&bytes| alloc_spin_free_of(lab, bytes, spin_time))
                 .collect::<Result<Vec<_>>>()
         })?;
     for (graph, (&bytes, (_, address))) in bytes.iter().zip(&graphs).enumerate() {
@@ -101,7 +101,7 @@ fn launch<'rt>(
     graphs: &[(GraphExec<'rt>, DeviceAddress)],
     graph: usize,
     (stream, stream_index): (&Stream<'rt>, usize),
-    hold: Duration,
+    spin_time: Duration,
 ) -> Result<()> {
     let (Some((exec, address)), Some(units)) = (graphs.get(graph), UNITS.get(graph)) else {
         return Ok(());
@@ -115,29 +115,29 @@ fn launch<'rt>(
         .graph(graph)
         .stream(stream_index)
         .address(*address)
-        .hold(hold)
+        .spin_time(spin_time)
         .done(|| exec.launch(stream))?;
     Ok(())
 }
 
 /// One attempt to have all three run at once.
-fn on_streams(lab: &Lab<'_>, notebook: &mut Notebook<'_>, hold: Duration) -> Result<Asked> {
-    let graphs = instantiate(lab, notebook, hold)?;
+fn on_streams(lab: &Lab<'_>, notebook: &mut Notebook<'_>, spin_time: Duration) -> Result<Queried> {
+    let graphs = instantiate(lab, notebook, spin_time)?;
     let streams = UNITS
         .iter()
         .map(|_| Stream::new(lab.runtime))
         .collect::<Result<Vec<_>>>()?;
     for (index, stream) in streams.iter().enumerate() {
-        launch(notebook, &graphs, index, (stream, index), hold)?;
+        launch(notebook, &graphs, index, (stream, index), spin_time)?;
     }
-    let asked = Asked::now(notebook, &streams)?;
+    let queried = Queried::now(notebook, &streams)?;
     notebook
         .step("synchronize all streams", Action::Synchronize)
         .done(|| streams.iter().try_for_each(Stream::synchronize))?;
     for (exec, _) in graphs {
         exec.destroy()?;
     }
-    Ok(asked)
+    Ok(queried)
 }
 
 /// The largest size up to each place of an order, in units.

@@ -23,7 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     let pool = lab.device.default_pool()?;
     let memory = lab.device.graph_memory();
     let stream = Stream::new(lab.runtime)?;
@@ -44,7 +44,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         0,
         pool.used_bytes()?,
     );
-    notebook.check_at_least("R44", "and still holds it", lab.allocation_bytes, in_pool);
+    notebook.check_at_least(
+        "R44",
+        "and still holds it",
+        lab.choices.allocation_bytes,
+        in_pool,
+    );
     notebook.check_bytes(
         "R44 R48",
         "the graphs' attributes do not see it",
@@ -53,13 +58,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     );
 
     let (exec, address) = alloc_spin_free(lab, Duration::ZERO)?;
-    notebook.allocation("x", 0, address, lab.allocation_bytes);
+    notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
     let _ = notebook
         .step("launch a graph that allocates and frees", Action::Launch)
         .graph(0)
         .stream(0)
         .address(address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(&stream))?;
     notebook
         .step("synchronize", Action::Synchronize)
@@ -69,7 +74,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_bytes(
         "R44",
         "the graph takes a unit of its own",
-        unit,
+        one_launch,
         graphs.used_bytes,
     );
     notebook.check_bytes(
@@ -81,7 +86,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_at_least(
         "R48",
         "cudaMemGetInfo misses what both hold",
-        in_pool + unit,
+        in_pool + one_launch,
         free_before.saturating_sub(graphs.device_free_bytes),
     );
 
@@ -95,7 +100,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         pool.reserved_bytes()?,
     );
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R44", "and leaves the graph's unit", unit, used);
+    notebook.check_bytes("R44", "and leaves the graph's unit", one_launch, used);
 
     notebook
         .step("cudaMallocAsync and cudaFreeAsync again", Action::Allocate)
@@ -121,7 +126,9 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 
 /// Takes memory from the pool and frees it, so that the pool holds it unused.
 fn fill(lab: &Lab<'_>, stream: &Stream<'_>) -> Result<()> {
-    stream.allocate(lab.allocation_bytes)?.free_async(stream)?;
+    stream
+        .allocate(lab.choices.allocation_bytes)?
+        .free_async(stream)?;
     stream.synchronize()
 }
 

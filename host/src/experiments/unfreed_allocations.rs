@@ -22,49 +22,49 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
-    let all = lab.graphs as u64 * unit;
+    let one_launch = lab.launch_footprint_bytes();
+    let all = lab.choices.graphs as u64 * one_launch;
     let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
     let graphs = notebook
         .step(
-            format!("instantiate {} graphs", lab.graphs),
+            format!("instantiate {} graphs", lab.choices.graphs),
             Action::Instantiate,
         )
         .done(|| {
-            (0..lab.graphs)
+            (0..lab.choices.graphs)
                 .map(|_| alloc_only(lab))
                 .collect::<Result<Vec<_>>>()
         })?;
 
     for (index, &(_, address)) in graphs.iter().enumerate() {
-        notebook.allocation("x", index, address, lab.allocation_bytes);
+        notebook.allocation("x", index, address, lab.choices.allocation_bytes);
     }
 
     // One stream, so nothing overlaps: only the live allocations keep the graphs
     // from sharing.
     let stream = Stream::new(lab.runtime)?;
-    let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.graphs);
+    let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.choices.graphs);
     for (index, (exec, address)) in graphs.iter().enumerate() {
         let launched = notebook
             .step(format!("launch graph {index}"), Action::Launch)
             .graph(index)
             .stream(0)
             .address(*address)
-            .hold(Duration::ZERO)
+            .spin_time(Duration::ZERO)
             .done(|| exec.launch(&stream))?;
         live.extend(launched.live);
     }
-    let grown: Vec<_> = (1..=lab.graphs as u64)
-        .map(|launches| launches * unit)
+    let grown: Vec<_> = (1..=lab.choices.graphs as u64)
+        .map(|launches| launches * one_launch)
         .collect();
     let measured = notebook.used_after(Action::Launch);
     notebook.check_series("R14 R36", "each launch adds one unit", grown, measured);
     notebook.check_count(
         "R14",
         "one allocation outlives each launch",
-        lab.graphs,
+        lab.choices.graphs,
         live.len(),
     );
     notebook

@@ -24,7 +24,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const ROUNDS: usize = 5;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
@@ -34,8 +34,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(0)
         .done(|| alloc_spin_free(lab, Duration::ZERO))?;
     let (other, other_address) = alloc_spin_free(lab, Duration::ZERO)?;
-    notebook.allocation("x", 0, address, lab.allocation_bytes);
-    notebook.allocation("x", 1, other_address, lab.allocation_bytes);
+    notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
+    notebook.allocation("x", 1, other_address, lab.choices.allocation_bytes);
 
     notebook
         .step("upload", Action::Upload)
@@ -44,16 +44,16 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .address(address)
         .done(|| exec.upload(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R32", "an upload maps the graph's memory", unit, used);
+    notebook.check_bytes("R32", "an upload maps the graph's memory", one_launch, used);
     let _ = notebook
         .step("launch after the upload", Action::Launch)
         .graph(0)
         .stream(0)
         .address(address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R33", "the launch after it maps nothing", unit, used);
+    notebook.check_bytes("R33", "the launch after it maps nothing", one_launch, used);
     notebook
         .step("upload another graph", Action::Upload)
         .graph(1)
@@ -61,7 +61,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .address(other_address)
         .done(|| other.upload(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R35", "uploads into one stream share memory", unit, used);
+    notebook.check_bytes(
+        "R35",
+        "uploads into one stream share memory",
+        one_launch,
+        used,
+    );
     notebook
         .step("synchronize", Action::Synchronize)
         .stream(0)

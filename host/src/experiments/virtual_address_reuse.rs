@@ -20,18 +20,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let unit = lab.unit_bytes();
+    let one_launch = lab.launch_footprint_bytes();
     notebook.baseline()?;
 
     // The edge from A's free to B's alloc is what allows the reuse: without it the
     // two could be alive at once.
     let graph = lab.graph()?;
-    let a = graph.add_alloc(&[], lab.allocation_bytes)?;
+    let a = graph.add_alloc(&[], lab.choices.allocation_bytes)?;
     let free_a = graph.add_free(&[a.node], a.address)?;
-    let b = graph.add_alloc(&[free_a], lab.allocation_bytes)?;
+    let b = graph.add_alloc(&[free_a], lab.choices.allocation_bytes)?;
     graph.add_free(&[b.node], b.address)?;
-    notebook.allocation("A", 0, a.address, lab.allocation_bytes);
-    notebook.allocation("B", 0, b.address, lab.allocation_bytes);
+    notebook.allocation("A", 0, a.address, lab.choices.allocation_bytes);
+    notebook.allocation("B", 0, b.address, lab.choices.allocation_bytes);
     let exec = notebook
         .step(
             "instantiate: alloc A, free A, alloc B, free B",
@@ -48,15 +48,20 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(0)
         .stream(0)
         .address(a.address)
-        .hold(Duration::ZERO)
+        .spin_time(Duration::ZERO)
         .done(|| exec.launch(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R48", "one unit is used for two allocations", unit, used);
+    notebook.check_bytes(
+        "R48",
+        "one unit is used for two allocations",
+        one_launch,
+        used,
+    );
     notebook.check_at_least(
         "M1",
         "a unit holds an allocation",
-        lab.allocation_bytes,
-        unit,
+        lab.choices.allocation_bytes,
+        one_launch,
     );
     notebook.check_count(
         "R13",

@@ -36,8 +36,8 @@ pub struct PlanArgs {
     pub verify: bool,
 
     /// With --verify: how long graphs run that are to overlap; else 2ms for each.
-    #[arg(long, value_name = "TIME", requires = "verify", value_parser = parse_hold)]
-    pub hold: Option<Duration>,
+    #[arg(long, value_name = "TIME", requires = "verify", value_parser = parse_spin_time)]
+    pub spin_time: Option<Duration>,
 
     /// Rows of each table of the text; 0 is all of them.
     #[arg(long, default_value = "24", value_name = "N")]
@@ -96,9 +96,9 @@ fn parse_count(text: &str, what: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_hold(text: &str) -> Result<Duration, String> {
+fn parse_spin_time(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(hold) if hold <= Duration::from_secs(60) => Ok(hold),
+        Ok(time) if time <= Duration::from_secs(60) => Ok(time),
         Ok(_) => Err("at most 60s".to_owned()),
         Err(_) => Err("a time is a number with a unit, such as 2ms or 500us".to_owned()),
     }

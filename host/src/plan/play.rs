@@ -15,7 +15,7 @@ use super::description::{Freed, Graph, Kind, NodeIndex};
 use super::scenario::{Scenario, Step};
 use super::timeline;
 use crate::exit::Stop;
-use crate::kernel_source::{KERNEL_NAME, KernelSource};
+use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
 use cuda_graphs::{
     CudaError, Device, DeviceAddress, GraphExec, Kernel, KernelError, LiveAllocation, Node, Result,
     RouteChoice, Runtime, Snapshot, Stream,

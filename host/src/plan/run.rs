@@ -22,7 +22,7 @@ use super::scenario::{self, Scenario};
 use super::text;
 use crate::backend;
 use crate::exit::{self, Stop};
-use crate::kernel_source::KernelSource;
+use crate::kernel::ptx::KernelSource;
 use crate::report::{self, plan_page};
 use crate::results::Verdict;
 use cuda_graphs::{Device, Runtime};
@@ -308,7 +308,7 @@ impl<'a> Planner<'a> {
         let (programme, played) = programme::on_model(&planned, &self.machine)?;
         self.plan.programmes.push(programme);
         let to_run = if self.args.verify {
-            scenario(Hold::Run(self.args.hold))
+            scenario(Hold::Run(self.args.spin_time))
         } else {
             planned
         };

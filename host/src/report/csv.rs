@@ -18,7 +18,7 @@ const COLUMNS: [&str; 19] = [
     "graph",
     "stream",
     "address",
-    "hold_ms",
+    "spin_time_ms",
     "at_ms",
     "took_ms",
     "used_bytes",
@@ -27,7 +27,7 @@ const COLUMNS: [&str; 19] = [
     "reserved_high_bytes",
     "device_free_bytes",
     "device_total_bytes",
-    "unit_bytes",
+    "launch_footprint_bytes",
     "experiment_verdict",
 ];
 
@@ -76,7 +76,7 @@ fn row(
         optional(step.graph.map(|graph| graph.to_string())),
         optional(step.stream.map(|stream| stream.to_string())),
         optional(step.address.map(|address| format!("{address:#x}"))),
-        optional(step.hold_ms.map(|hold| hold.to_string())),
+        optional(step.spin_time_ms.map(|spin_time| spin_time.to_string())),
         step.at_ms.to_string(),
         step.took_ms.to_string(),
         memory.used_bytes.to_string(),
@@ -85,7 +85,7 @@ fn row(
         memory.reserved_high_bytes.to_string(),
         memory.device_free_bytes.to_string(),
         memory.device_total_bytes.to_string(),
-        optional(section.unit_bytes.map(|unit| unit.to_string())),
+        optional(section.launch_footprint_bytes.map(|unit| unit.to_string())),
         experiment.verdict.as_str().to_owned(),
     ]
 }

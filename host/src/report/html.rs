@@ -153,7 +153,7 @@ fn facts(result: &RunResult) -> Element {
         ..
     } = result;
     let mut facts = Facts::new();
-    facts.add("Run", result.started_at.as_deref());
+    facts.add("Run", Some(&result.started_at));
     for section in &result.devices {
         let described = section.device.as_ref().map(units::device);
         let name = format!("Device {}", section.ordinal);
@@ -184,8 +184,8 @@ fn facts(result: &RunResult) -> Element {
             units::bytes(settings.allocation_bytes)
         )),
     );
-    let hold = settings.fixed_hold_ms.map(units::time);
-    facts.add("Hold", hold.as_deref());
+    let spin_time = settings.fixed_spin_time_ms.map(units::time);
+    facts.add("Spin time", spin_time.as_deref());
     facts.add("Model", settings.model_profile.as_deref());
     facts.list
 }
@@ -244,7 +244,7 @@ fn device(result: &RunResult, section: &DeviceResult) -> Vec<Element> {
         let name = section.device.as_ref().map_or("", |device| &device.name);
         parts.push(element("h2").text(format!("Device {} {name}", section.ordinal)));
     }
-    if let Some(unit) = section.unit_bytes {
+    if let Some(unit) = section.launch_footprint_bytes {
         parts.push(element("p").class("muted").text(format!(
             "One launch of one such graph uses {}; this is the unit of what follows.",
             units::bytes(unit)
@@ -332,7 +332,7 @@ fn overlap(proof: &OverlapProof) -> Element {
         "{verdict}: of the streams asked after the last reading, {busy} of {} still had work. \
          Graphs were held for {}, a launch and a reading take {}, and it took {}.",
         proof.streams_busy.len(),
-        units::time(proof.hold_ms),
+        units::time(proof.spin_time_ms),
         units::time(proof.launch_cost_ms),
         units::count(proof.attempts as usize, "attempt"),
     ))
@@ -452,7 +452,7 @@ fn repeat(section: &DeviceResult, repeat: &Repeat) -> Element {
         .child(element("p").text(format!(
             "{} were asked for. The experiments above are of cycle {}, the first of the worst \
              verdict.",
-            units::count(repeat.cycles_asked, "cycle"),
+            units::count(repeat.cycles_requested, "cycle"),
             repeat.kept_cycle
         )))
         .child(table(&trends, "Trends"))

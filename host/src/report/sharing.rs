@@ -136,7 +136,7 @@ mod tests {
             graph: Some(graph),
             stream: Some(0),
             address: None,
-            hold_ms: None,
+            spin_time_ms: None,
             at_ms: 0.0,
             took_ms: 0.0,
             memory: Snapshot {

@@ -165,7 +165,7 @@ fn device(result: &RunResult, section: &DeviceResult) -> String {
     if let Some(route) = &section.kernel_route {
         rows.push(("", format!("kernel loaded by {route}")));
     }
-    if let Some(unit) = section.unit_bytes {
+    if let Some(unit) = section.launch_footprint_bytes {
         rows.push((
             "unit",
             format!(
@@ -200,7 +200,7 @@ fn experiment(number: usize, experiment: &ExperimentResult, columns: Option<usiz
         text += &format!(
             "   Overlap: {busy} of {} busy after the last reading; hold {}, launch and reading {}, {}.\n",
             units::count(proof.streams_busy.len(), "stream"),
-            units::time(proof.hold_ms),
+            units::time(proof.spin_time_ms),
             units::time(proof.launch_cost_ms),
             units::count(proof.attempts as usize, "attempt"),
         );
@@ -344,7 +344,7 @@ fn repeat(repeat: &Repeat) -> String {
     let mut text = format!(
         "\n{BOLD}Memory over {}{BOLD:#}, of {} asked for; the experiments above are of cycle {}\n\n",
         units::count(done, "cycle"),
-        repeat.cycles_asked,
+        repeat.cycles_requested,
         repeat.kept_cycle,
     );
     let (Some(first), Some(last)) = (repeat.cycles.first(), repeat.cycles.last()) else {

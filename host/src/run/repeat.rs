@@ -6,8 +6,8 @@ use super::interrupt::Interrupt;
 use super::progress::Progress;
 use crate::experiments::{Experiment, Lab};
 use crate::host_memory;
+use crate::results::trend;
 use crate::results::{Cycle, ExperimentResult, MemoryKind, Repeat, Verdict};
-use crate::trend;
 
 /// What a trend is of: the memory after a cycle, less what the record of the cycles had
 /// taken of it by then.
@@ -87,7 +87,7 @@ pub(super) fn cycles(
     .collect();
     Cycles {
         repeat: Repeat {
-            cycles_asked: asked,
+            cycles_requested: asked,
             verdict: Verdict::worst(trends.iter().map(|trend| trend.verdict)),
             cycles,
             kept_cycle: kept.0,

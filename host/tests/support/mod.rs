@@ -7,8 +7,8 @@ pub mod schema;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use graph_memory_footprint::results::read;
 use graph_memory_footprint::results::{DeviceResult, ExperimentResult, RunResult};
-use graph_memory_footprint::results_file;
 
 /// One call of the binary. The model is its backend unless a test says otherwise,
 /// so that tests do the same on a machine with a GPU.
@@ -81,7 +81,7 @@ impl Scenario {
         if let Ok(json) = serde_json::from_str(&ended.stdout) {
             schema::assert_valid(&json, "the output");
         }
-        let result = results_file::from_json(&ended.stdout)
+        let result = read::from_json(&ended.stdout)
             .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr));
         (result, ended.code)
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use jsonschema::Validator;
 use serde_json::Value;
 
-const SCHEMA: &str = include_str!("../../schema/result-v2.schema.json");
+const SCHEMA: &str = include_str!("../../schema/result-v3.schema.json");
 
 fn validator() -> &'static Validator {
     static VALIDATOR: OnceLock<Validator> = OnceLock::new();

@@ -71,13 +71,13 @@ fn runs(experiment: &ExperimentResult) -> Vec<Run> {
                 let earlier = runs.iter().rev().find(|run| run.stream == stream);
                 let free_at = earlier.and_then(|run| run.ran).map_or(0.0, |ran| ran.1);
                 let start = step.at_ms.max(free_at);
-                let hold = step.hold_ms.filter(|&hold| hold > 0.0);
+                let spin_time = step.spin_time_ms.filter(|&spin_time| spin_time > 0.0);
                 runs.push(Run {
                     stream,
                     graph: step.graph,
                     called: step.at_ms - step.took_ms,
                     returned: step.at_ms,
-                    ran: hold.map(|hold| (start, start + hold)),
+                    ran: spin_time.map(|spin_time| (start, start + spin_time)),
                 });
             }
             // The host has seen the stream idle, so nothing in it ran any longer.
@@ -124,7 +124,7 @@ fn draw(
     width: f64,
     summary: &str,
 ) -> Element {
-    let asked = proof.and_then(|proof| proof.asked_at_ms);
+    let asked = proof.and_then(|proof| proof.queried_at_ms);
     let mut entries = vec![(Key::Area("call"), "launch call, measured")];
     if runs.iter().any(|run| run.ran.is_some()) {
         entries.push((Key::Area("run"), "graph runs, derived"));
@@ -254,11 +254,11 @@ fn table(runs: &[Run]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results_file;
+    use crate::results::read;
 
     fn recorded(name: &str) -> Vec<Run> {
         let text = include_str!("../../../tests/recordings/h200-driver-580-cuda-13.0.json");
-        let result = results_file::from_json(text).expect("a recording");
+        let result = read::from_json(text).expect("a recording");
         let experiments = result.devices.iter().flat_map(|device| &device.experiments);
         let mut named = experiments.filter(|experiment| experiment.name == name);
         runs(named.next().expect("it was recorded"))

@@ -12,12 +12,13 @@ use crate::backend::{self, Chosen};
 use crate::cli::{Cli, Command, DeviceChoice, RunArgs};
 use crate::exit::{self, Stop, StopKind};
 use crate::experiments::{Choices, Experiment, Lab, OF_THE_SAMPLE};
-use crate::kernel_source::{KERNEL_NAME, KernelSource};
+use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
+use crate::results::read;
 use crate::results::{
     Backend, BackendKind, DeviceResult, ExperimentResult, KernelInfo, RunResult, SCHEMA_VERSION,
     Settings, Stopped, Tool, Verdict,
 };
-use crate::{compare, explain, generated, plan, report, results_file};
+use crate::{compare, completions, explain, plan, report};
 use cuda_graphs::{Device, Kernel, Runtime};
 use interrupt::Interrupt;
 
@@ -34,14 +35,14 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         None => experiments(&cli.run),
         Some(Command::Explain(args)) => explain::explain(args),
         Some(Command::Show(args)) => {
-            let result = results_file::read(&args.result)?;
+            let result = read::read(&args.result)?;
             report::open(&args.output)?.show(&result)?;
             Ok(exit::code_of(&result))
         }
         Some(Command::Compare(args)) => compare::compare(args),
         Some(Command::Plan(args)) => plan::run(args),
-        Some(Command::Completions(args)) => generated::completions(args),
-        Some(Command::Manual(args)) => generated::manual(args),
+        Some(Command::Completions(args)) => completions::completions(args),
+        Some(Command::Manual(args)) => completions::manual(args),
     }
 }
 
@@ -55,12 +56,19 @@ fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
     ask_before_filling(args, is_gpu(&runtime))?;
     // Last of what may refuse to run: it empties the files that are there.
     let reporter = report::open(&args.output)?;
+    let choices = Choices {
+        graphs: args.graphs,
+        allocation_bytes: args.bytes.as_u64(),
+        fixed_spin_time: args.spin_time,
+        leave_bytes: args.leave.as_u64(),
+    };
     let mut run = Run {
         args,
+        choices,
         runtime: &runtime,
         source: &source,
         interrupt: Interrupt::on_ctrl_c(),
-        result: empty_result(args, &runtime, &source, why),
+        result: empty_result(args, choices, &runtime, &source, why),
         reporter,
     };
     run.all(&devices)?;
@@ -70,6 +78,7 @@ fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
 /// A run under way.
 struct Run<'a> {
     args: &'a RunArgs,
+    choices: Choices,
     runtime: &'a Runtime,
     source: &'a KernelSource,
     interrupt: Interrupt,
@@ -111,20 +120,14 @@ impl<'a> Run<'a> {
             Ok(loaded) => loaded,
             Err(stop) => return self.stopped(stop),
         };
-        let choices = Choices {
-            graphs: self.args.graphs,
-            allocation_bytes: self.args.bytes.as_u64(),
-            fixed_hold: self.args.hold,
-            leave_bytes: self.args.leave.as_u64(),
-        };
-        let lab = match Lab::new(self.runtime, device, &kernel, clock_rate_khz, choices) {
+        let lab = match Lab::new(self.runtime, device, &kernel, clock_rate_khz, self.choices) {
             Ok(lab) => lab,
             Err(error) => return self.stopped(error.into()),
         };
         let route = kernel.loaded_by();
         self.note(|section| {
             section.kernel_route = Some(route);
-            section.unit_bytes = Some(lab.unit_bytes());
+            section.launch_footprint_bytes = Some(lab.launch_footprint_bytes());
         });
         self.reporter.device(&self.result)?;
 
@@ -303,6 +306,7 @@ fn ask_before_filling(args: &RunArgs, is_gpu: bool) -> Result<(), Stop> {
 
 fn empty_result(
     args: &RunArgs,
+    choices: Choices,
     runtime: &Runtime,
     source: &KernelSource,
     why: Option<String>,
@@ -315,7 +319,7 @@ fn empty_result(
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-        started_at: Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string()),
+        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         backend,
         kernel: KernelInfo {
             name: KERNEL_NAME.to_owned(),
@@ -326,9 +330,11 @@ fn empty_result(
             provenance: source.header.provenance.clone(),
         },
         settings: Settings {
-            graphs: args.graphs,
-            allocation_bytes: args.bytes.as_u64(),
-            fixed_hold_ms: args.hold.map(|hold| hold.as_secs_f64() * 1e3),
+            graphs: choices.graphs,
+            allocation_bytes: choices.allocation_bytes,
+            fixed_spin_time_ms: choices
+                .fixed_spin_time
+                .map(|spin_time| spin_time.as_secs_f64() * 1e3),
             repeat: args.repeat,
             model_profile: args.on.model_profile.clone(),
             model_clock: on_model.then(|| backend::model_clock(&args.on)),

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use cudart_ffi::ptx::PtxHeader;
 
+use super::cubin;
 use crate::exit::Stop;
-use crate::machine_code;
 use cuda_graphs::{Kernel, KernelError, RouteChoice, Runtime};
 
 /// The kernel's name: spins for at least as many SM clocks as its one argument says.
 pub const KERNEL_NAME: &str = "clock_block";
 
 /// What `cargo xtask kernel --with rustc` writes, committed with its provenance.
-const EMBEDDED: &str = include_str!("../../kernels-rs/ptx/clock_block.ptx");
+const EMBEDDED: &str = include_str!("../../../kernels-rs/ptx/clock_block.ptx");
 
 /// The kernel that writes: `-(x * x)` for each 32-bit number of its first argument to
 /// its second, as many as its third says, a thread each.
@@ -23,7 +23,7 @@ pub const NEGATED_SQUARES: &CStr = c"negated_squares";
 /// What `cargo xtask kernel --kernel negated-squares --with rustc` writes.
 pub const NEGATED_SQUARES_PTX: &CStr = match CStr::from_bytes_with_nul(
     concat!(
-        include_str!("../../kernels-rs/ptx/negated_squares.ptx"),
+        include_str!("../../../kernels-rs/ptx/negated_squares.ptx"),
         "\0"
     )
     .as_bytes(),
@@ -113,11 +113,11 @@ impl KernelSource {
         &self,
         runtime: &Runtime,
         capability: (i32, i32),
-    ) -> Option<&'static machine_code::MachineCode> {
+    ) -> Option<&'static cubin::MachineCode> {
         if runtime.model_description().is_some() || !same_code(&self.ptx, EMBEDDED) {
             return None;
         }
-        machine_code::clock_block(capability, runtime.driver_version())
+        cubin::clock_block(capability, runtime.driver_version())
     }
 }
 

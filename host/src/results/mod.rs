@@ -2,16 +2,18 @@
 //!
 //! Every size is in bytes and every time in milliseconds, and the names say so.
 //! [`SCHEMA_VERSION`] grows with every change that a reader could trip over, and
-//! `schema/result-v2.schema.json` describes the form: a field that is not in it
+//! `schema/result-v3.schema.json` describes the form: a field that is not in it
 //! fails the tests.
+
+pub mod read;
+pub(crate) mod trend;
 
 use serde::{Deserialize, Serialize};
 
 use cuda_graphs::{DeviceInfo, Snapshot};
 
-/// The version of the JSON form of [`RunResult`]. Version 1 had one device, and its
-/// fields at the top; [`crate::results_file`] still reads it.
-pub const SCHEMA_VERSION: u32 = 2;
+/// The version of the JSON form of [`RunResult`].
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Everything about one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,11 +22,11 @@ pub struct RunResult {
     pub schema_version: u32,
     /// The program.
     pub tool: Tool,
-    /// When the run began, as RFC 3339 in UTC; `None` in results of version 1.
-    pub started_at: Option<String>,
+    /// When the run began, as RFC 3339 in UTC.
+    pub started_at: String,
     /// Where the experiments ran.
     pub backend: Backend,
-    /// The kernel that holds graphs open.
+    /// The kernel that keeps graphs running.
     pub kernel: KernelInfo,
     /// How the run was set up.
     pub settings: Settings,
@@ -32,7 +34,7 @@ pub struct RunResult {
     pub devices: Vec<DeviceResult>,
     /// Whether the run was ended early from outside (Ctrl-C).
     pub interrupted: bool,
-    /// Host time of the whole run, in milliseconds; `None` in results of version 1.
+    /// Host time of the whole run, in milliseconds; `None` while the run is under way.
     pub duration_ms: Option<f64>,
     /// The worst verdict of all.
     pub verdict: Verdict,
@@ -49,7 +51,7 @@ pub struct DeviceResult {
     pub kernel_route: Option<String>,
     /// What one launch of one graph of [`Settings::allocation_bytes`] maps,
     /// measured before the experiments; `None` if it came to nothing before that.
-    pub unit_bytes: Option<u64>,
+    pub launch_footprint_bytes: Option<u64>,
     /// One result an experiment, in the order of the run. Of a repeated run, those
     /// of [`Repeat::kept_cycle`].
     pub experiments: Vec<ExperimentResult>,
@@ -69,7 +71,7 @@ impl DeviceResult {
             ordinal,
             device: None,
             kernel_route: None,
-            unit_bytes: None,
+            launch_footprint_bytes: None,
             experiments: Vec::new(),
             repeat: None,
             stopped: None,
@@ -150,10 +152,10 @@ pub struct KernelInfo {
 pub struct Settings {
     /// Graphs an experiment, where it uses several.
     pub graphs: usize,
-    /// Bytes that each allocation asks for.
+    /// The requested size of each allocation, in bytes.
     pub allocation_bytes: u64,
-    /// The hold that the user fixed, in milliseconds.
-    pub fixed_hold_ms: Option<f64>,
+    /// The spin time that the user fixed, in milliseconds.
+    pub fixed_spin_time_ms: Option<f64>,
     /// How often the experiments were to run.
     #[serde(default = "once")]
     pub repeat: usize,
@@ -217,7 +219,7 @@ pub struct Allocation {
     pub graph: usize,
     /// Its virtual address, fixed when the alloc node was added (R1).
     pub address: u64,
-    /// The bytes asked for.
+    /// The requested size in bytes.
     pub bytes: u64,
 }
 
@@ -236,7 +238,7 @@ pub struct Step {
     pub address: Option<u64>,
     /// How long the graph's kernel was told to spin, in milliseconds.
     #[serde(default)]
-    pub hold_ms: Option<f64>,
+    pub spin_time_ms: Option<f64>,
     /// Host time from the experiment's start to the end of the action, in milliseconds.
     pub at_ms: f64,
     /// Host time of the action alone, in milliseconds.
@@ -338,13 +340,13 @@ pub struct OverlapProof {
     /// Measured host time of one launch and one reading, in milliseconds.
     pub launch_cost_ms: f64,
     /// How long each graph was made to run, in milliseconds; the last attempt's.
-    pub hold_ms: f64,
-    /// Attempts, each with twice the hold of the one before.
+    pub spin_time_ms: f64,
+    /// Attempts, each with twice the spin time of the one before.
     pub attempts: u32,
-    /// Host time from the experiment's start to the moment after which the streams
-    /// were asked, in milliseconds.
+    /// Host time from the experiment's start to the moment when the streams were
+    /// queried, in milliseconds.
     #[serde(default)]
-    pub asked_at_ms: Option<f64>,
+    pub queried_at_ms: Option<f64>,
     /// Whether each stream still had work when the last footprint had been read.
     pub streams_busy: Vec<bool>,
 }
@@ -361,8 +363,8 @@ impl OverlapProof {
 /// The experiments run many times in one process: does anything grow?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// The cycles asked for.
-    pub cycles_asked: usize,
+    /// The requested number of cycles.
+    pub cycles_requested: usize,
     /// The memory after each cycle that ended.
     pub cycles: Vec<Cycle>,
     /// The cycle, counted from 1, whose experiments are in the result: the first of
@@ -510,9 +512,9 @@ mod tests {
     fn one_idle_stream_breaks_the_proof() {
         let mut proof = OverlapProof {
             launch_cost_ms: 0.1,
-            hold_ms: 1.0,
+            spin_time_ms: 1.0,
             attempts: 1,
-            asked_at_ms: None,
+            queried_at_ms: None,
             streams_busy: vec![true, true, true],
         };
         assert!(proof.holds());

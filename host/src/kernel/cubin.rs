@@ -45,7 +45,7 @@ macro_rules! machine_code {
 
 macro_rules! file {
     ($sm:literal) => {
-        concat!("../../kernels-rs/cubin/clock_block.sm_", $sm, ".cubin")
+        concat!("../../../kernels-rs/cubin/clock_block.sm_", $sm, ".cubin")
     };
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use object::{Object, ObjectSymbol};
 
     use super::*;
-    use crate::kernel_source::KERNEL_NAME;
+    use crate::kernel::ptx::KERNEL_NAME;
 
     #[test]
     fn a_device_gets_code_of_its_own_major_number_and_no_later_minor_one() {
