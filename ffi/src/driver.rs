@@ -4,12 +4,13 @@
 //! the driver loads the module and adds the kernel node to the same handle. The
 //! plain names are used, which take the 56-byte parameters in every driver.
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_uint, c_void};
 use core::ptr::NonNull;
 
 use crate::trace::traced;
 use crate::types::{
-    Field, Layout, Scalar, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaStream_t,
+    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult, cudaGraph_t, cudaGraphNode_t,
+    cudaJitOption, cudaStream_t,
 };
 
 /// What the driver's library is called on this platform.
@@ -18,81 +19,6 @@ pub const DRIVER_LIBRARY: &str = if cfg!(windows) {
 } else {
     "libcuda.so.1"
 };
-
-/// The driver's `CUresult`. Its codes equal `cudaError_t`'s for what this table can meet.
-#[repr(transparent)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CUresult(pub c_int);
-
-/// A loaded module of kernels.
-#[repr(transparent)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CUmodule(pub *mut c_void);
-
-/// A kernel of a loaded module.
-#[repr(transparent)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CUfunction(pub *mut c_void);
-
-/// The parameters of a kernel node as the plain `cuGraphAddKernelNode` takes
-/// them; byte-compatible with `cudaKernelNodeParams`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct CUDA_KERNEL_NODE_PARAMS_v1 {
-    /// The kernel.
-    pub func: CUfunction,
-    /// Blocks in x, y, z.
-    pub grid_dim: [c_uint; 3],
-    /// Threads of a block in x, y, z.
-    pub block_dim: [c_uint; 3],
-    /// Dynamic shared memory in bytes.
-    pub shared_mem_bytes: c_uint,
-    /// One pointer an argument; the values are copied by the call.
-    pub kernel_params: *mut *mut c_void,
-    /// Unused here.
-    pub extra: *mut *mut c_void,
-}
-
-/// The driver structs, for the ABI check.
-pub const DRIVER_LAYOUTS: &[Layout] = &[Layout {
-    name: "CUDA_KERNEL_NODE_PARAMS_v1",
-    size: 56,
-    fields: &[
-        field("func", 0, 8),
-        field("gridDimX", 8, 4),
-        field("gridDimY", 12, 4),
-        field("gridDimZ", 16, 4),
-        field("blockDimX", 20, 4),
-        field("blockDimY", 24, 4),
-        field("blockDimZ", 28, 4),
-        field("sharedMemBytes", 32, 4),
-        field("kernelParams", 40, 8),
-        field("extra", 48, 8),
-    ],
-}];
-
-const _: () = assert!(size_of::<CUDA_KERNEL_NODE_PARAMS_v1>() == 56);
-const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, grid_dim) == 8);
-const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, block_dim) == 20);
-const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, shared_mem_bytes) == 32);
-const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, kernel_params) == 40);
-const _: () = assert!(core::mem::offset_of!(CUDA_KERNEL_NODE_PARAMS_v1, extra) == 48);
-
-const fn field(name: &'static str, offset: usize, size: usize) -> Field {
-    Field { name, offset, size }
-}
-
-/// The driver handles, for the ABI check.
-pub const DRIVER_HANDLES: &[Scalar] = &[
-    Scalar {
-        name: "CUmodule",
-        size: size_of::<CUmodule>(),
-    },
-    Scalar {
-        name: "CUfunction",
-        size: size_of::<CUfunction>(),
-    },
-];
 
 /// Hands the driver's table to the macro `$callback`, one function a line.
 #[macro_export]

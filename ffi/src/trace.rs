@@ -3,7 +3,6 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
-use crate::driver::{CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult};
 use crate::types::*;
 
 /// One call, shown on the log target `cudart` when that is at `trace`: the

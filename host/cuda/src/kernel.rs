@@ -8,12 +8,10 @@ use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::fmt;
 use std::ptr;
 
-use cudart_ffi::driver::{
-    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult, DriverFunctions, load_driver,
-};
+use cudart_ffi::driver::{DriverFunctions, load_driver};
 use cudart_ffi::{
-    cudaError_t, cudaGraph_t, cudaGraphNode_t, cudaKernel_t, cudaKernelNodeParams, cudaLibrary_t,
-    dim3,
+    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult, cudaError_t, cudaGraph_t,
+    cudaGraphNode_t, cudaKernel_t, cudaKernelNodeParams, cudaLibrary_t, dim3,
 };
 
 use super::error::{CudaError, Result};
@@ -362,8 +360,12 @@ impl<'rt> Kernel<'rt> {
             } => {
                 let params = CUDA_KERNEL_NODE_PARAMS_v1 {
                     func: *function,
-                    grid_dim: [launch.blocks, 1, 1],
-                    block_dim: [BLOCK_THREADS, 1, 1],
+                    grid_dim_x: launch.blocks,
+                    grid_dim_y: 1,
+                    grid_dim_z: 1,
+                    block_dim_x: BLOCK_THREADS,
+                    block_dim_y: 1,
+                    block_dim_z: 1,
                     shared_mem_bytes: 0,
                     kernel_params: arguments.as_mut_ptr(),
                     extra: ptr::null_mut(),

@@ -120,6 +120,13 @@ pub const KNOWN: &[Known] = &[
         until: None,
         reason: "new fields were carved out of its front: the whole struct is zeroed, which every version reads as not given",
     },
+    Known {
+        subject: "CUmemPoolProps.reserved",
+        aspects: &[Aspect::Offset, Aspect::FieldSize],
+        from: Release::new(12, 2),
+        until: None,
+        reason: "new fields were carved out of its front: the whole struct is zeroed, which every version reads as not given",
+    },
     before(
         Release::new(12, 0),
         "cudaGraphInstantiateFlagDeviceLaunch",

@@ -168,6 +168,7 @@ pub fn expected(function: &Function, release: Release) -> bool {
 ///
 /// When a type of the table has no C spelling.
 pub fn probes(table: &Table, release: Release, gcc: bool) -> Result<[Probe; 2], String> {
+    let table = &table.at(release);
     let mut ordinary = vec![
         version("CUDART_VERSION", release),
         version("CUDA_VERSION", release),

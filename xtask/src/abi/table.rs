@@ -1,10 +1,13 @@
 //! The table under test, and its Rust types as C writes them.
 
-use cudart_ffi::driver::{DRIVER_FUNCTIONS, DRIVER_HANDLES, DRIVER_LAYOUTS};
+use cudart_ffi::driver::DRIVER_FUNCTIONS;
 use cudart_ffi::{
-    CONSTANTS, Constant, ENUMS, FLAGS, FUNCTIONS, Field, Function, HANDLES, LAYOUTS, Layout,
-    Presence, Scalar,
+    CONSTANTS, Constant, DRIVER_CONSTANTS, DRIVER_ENUMS, DRIVER_FLAGS, DRIVER_HANDLES,
+    DRIVER_LAYOUTS, ENUMS, FLAGS, FUNCTIONS, Field, Function, HANDLES, LAYOUTS, Layout, Presence,
+    Scalar,
 };
+
+use super::runtimes::Release;
 
 /// Everything that `cargo xtask abi` compares. The real one is [`Table::ours`];
 /// tests change it to see the check fail.
@@ -58,27 +61,46 @@ const TRAPS: &[Function] = &[Function {
     since: "11.4",
 }];
 
-/// The driver's own names for what the table passes it under the runtime's.
-const DRIVER_CONSTANTS: &[Constant] = &[
-    Constant {
-        type_name: "CUjit_option",
-        name: "CU_JIT_ERROR_LOG_BUFFER",
-        value: cudart_ffi::cudaJitOption::ERROR_LOG_BUFFER.0 as i64,
-    },
-    Constant {
-        type_name: "CUjit_option",
-        name: "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
-        value: cudart_ffi::cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES.0 as i64,
-    },
+/// Types and constants of the driver that older headers lack, with the first release
+/// that has them.
+const NEWER: &[(&str, Release)] = &[
+    ("CUDA_KERNEL_NODE_PARAMS_v2", Release::new(12, 0)),
+    ("CUDA_GRAPH_INSTANTIATE_PARAMS", Release::new(12, 0)),
+    ("CUgraphInstantiateResult", Release::new(12, 0)),
+    ("CUgraphExecUpdateResultInfo", Release::new(12, 0)),
+    ("CUdriverProcAddressQueryResult", Release::new(12, 0)),
+    ("CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD", Release::new(12, 0)),
+    (
+        "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH",
+        Release::new(12, 0),
+    ),
+    ("CUgraphEdgeData", Release::new(12, 3)),
+    ("CU_GRAPH_NODE_TYPE_CONDITIONAL", Release::new(12, 3)),
 ];
 
 impl Table {
+    /// Without what the headers of a release do not have yet.
+    #[must_use]
+    pub fn at(&self, release: Release) -> Self {
+        let there = |name: &str| {
+            NEWER
+                .iter()
+                .all(|&(newer, since)| newer != name || release >= since)
+        };
+        let mut table = self.clone();
+        table.layouts.retain(|layout| there(layout.name));
+        table.enums.retain(|item| there(item.name));
+        table
+            .constants
+            .retain(|constant| there(constant.name) && there(constant.type_name));
+        table
+    }
+
     /// The table that the programs of this repository use.
     pub fn ours() -> Self {
-        let concat = |a: &[Constant], b: &[Constant], c: &[Constant]| [a, b, c].concat();
         let mut layouts = [LAYOUTS, DRIVER_LAYOUTS].concat();
         layouts.push(DEVICE_PROP);
-        let mut enums = ENUMS.to_vec();
+        let mut enums = [ENUMS, DRIVER_ENUMS].concat();
         enums.push(Scalar {
             name: "cudaLibraryOption",
             size: size_of::<cudart_ffi::cudaLibraryOption>(),
@@ -88,7 +110,7 @@ impl Table {
             driver_functions: DRIVER_FUNCTIONS.to_vec(),
             traps: TRAPS.to_vec(),
             layouts,
-            constants: concat(CONSTANTS, FLAGS, DRIVER_CONSTANTS),
+            constants: [CONSTANTS, FLAGS, DRIVER_CONSTANTS, DRIVER_FLAGS].concat(),
             handles: [HANDLES, DRIVER_HANDLES].concat(),
             enums,
             device_prop_buffer: size_of::<cudart_ffi::cudaDeviceProp>(),
@@ -117,15 +139,12 @@ impl Table {
 
     /// An enumeration's or struct's name with the keyword that C wants.
     pub fn tagged(&self, name: &str) -> Option<String> {
-        // Typedefs in every header; all others have a tag of this name.
-        const TYPEDEFS: &[&str] = &[
-            "cudaError_t",
-            "CUresult",
-            "CUjit_option",
-            "dim3",
-            "CUDA_KERNEL_NODE_PARAMS_v1",
-        ];
-        if TYPEDEFS.contains(&name) || self.handles.iter().any(|h| h.name == name) {
+        // Typedefs in every header; all other names of the runtime are tags.
+        const TYPEDEFS: &[&str] = &["cudaError_t", "dim3"];
+        if TYPEDEFS.contains(&name)
+            || name.starts_with("CU")
+            || self.handles.iter().any(|h| h.name == name)
+        {
             Some(name.to_owned())
         } else if self.enums.iter().any(|e| e.name == name) {
             Some(format!("enum {name}"))

@@ -4,12 +4,10 @@ use core::ffi::{CStr, c_void};
 use core::ptr::{null, null_mut};
 use std::ffi::CString;
 
-use cudart_ffi::driver::{
-    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, DriverFunctions, load_driver,
-};
+use cudart_ffi::driver::{DriverFunctions, load_driver};
 use cudart_ffi::{
-    Cudart, cudaDeviceAttr, cudaError_t, cudaGraph_t, cudaGraphNode_t, cudaKernel_t,
-    cudaKernelNodeParams, cudaLibrary_t, dim3,
+    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, Cudart, cudaDeviceAttr, cudaError_t,
+    cudaGraph_t, cudaGraphNode_t, cudaKernel_t, cudaKernelNodeParams, cudaLibrary_t, dim3,
 };
 
 use super::program;
@@ -124,8 +122,12 @@ impl BusyKernel {
                     } else {
                         *function
                     },
-                    grid_dim: grid,
-                    block_dim: block,
+                    grid_dim_x: grid[0],
+                    grid_dim_y: grid[1],
+                    grid_dim_z: grid[2],
+                    block_dim_x: block[0],
+                    block_dim_y: block[1],
+                    block_dim_z: block[2],
                     shared_mem_bytes: wanted.shared,
                     kernel_params: arguments.as_mut_ptr(),
                     extra: null_mut(),

@@ -1,84 +1,12 @@
-//! The C types of the table: handles, structs and enumerations, by their C names.
-//!
-//! Each struct states the size and every field's offset as written in the
-//! headers of CUDA 11.7 to 13.5 on x86-64. The compiler holds the Rust layout
-//! to these numbers here; `cargo xtask abi` holds the numbers to real headers.
+//! The C types of the runtime: `cuda_runtime_api.h`.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::fmt;
 
-/// One struct of the table: what `cargo xtask abi` compares with a header.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// The C name.
-    pub name: &'static str,
-    /// `sizeof`, in bytes.
-    pub size: usize,
-    /// Each field.
-    pub fields: &'static [Field],
-}
-
-/// One field of a [`Layout`].
-#[derive(Debug, Clone, Copy)]
-pub struct Field {
-    /// The C name.
-    pub name: &'static str,
-    /// `offsetof`, in bytes.
-    pub offset: usize,
-    /// `sizeof`, in bytes.
-    pub size: usize,
-}
-
-/// A scalar type of the table: what `cargo xtask abi` compares with a header.
-#[derive(Debug, Clone, Copy)]
-pub struct Scalar {
-    /// The C name, of a typedef or an enumeration.
-    pub name: &'static str,
-    /// `sizeof`, in bytes.
-    pub size: usize,
-}
-
-/// One named constant of the table: what `cargo xtask abi` compares with a header.
-#[derive(Debug, Clone, Copy)]
-pub struct Constant {
-    /// The C enumeration it belongs to.
-    pub type_name: &'static str,
-    /// The enumerator's C name.
-    pub name: &'static str,
-    /// Its value.
-    pub value: i64,
-}
-
-macro_rules! handles {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[repr(transparent)]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub struct $name(pub *mut c_void);
-
-        impl $name {
-            /// The null handle; for a stream, the legacy default stream.
-            pub const NULL: Self = Self(core::ptr::null_mut());
-
-            /// Whether this is the null handle.
-            #[must_use]
-            pub fn is_null(self) -> bool {
-                self.0.is_null()
-            }
-        }
-    )*
-
-        /// Every handle of the table, for the ABI check.
-        pub const HANDLES: &[Scalar] = &[
-            $(Scalar {
-                name: stringify!($name),
-                size: size_of::<$name>(),
-            },)*
-        ];
-    };
-}
+use super::{Constant, Field, Layout, Scalar, enums, flags, handles, structs};
 
 handles! {
+    HANDLES:
     /// A graph: nodes and their dependencies. Same C type as the driver's `CUgraph`.
     cudaGraph_t;
     /// A node of a graph. Same C type as the driver's `CUgraphNode`.
@@ -97,69 +25,8 @@ handles! {
     cudaKernel_t;
 }
 
-macro_rules! enums {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident($repr:ty) {
-            $($(#[$vdoc:meta])* $constant:ident = $c_name:ident = $value:literal,)*
-        }
-    )*) => {
-        $(
-            $(#[$doc])*
-            ///
-            /// A transparent integer, never a Rust enum: a newer library may
-            /// return a value that this table does not know.
-            #[repr(transparent)]
-            #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-            pub struct $name(pub $repr);
-
-            impl $name {
-                $(
-                    $(#[$vdoc])*
-                    #[doc = concat!("`", stringify!($c_name), "` = ", stringify!($value), ".")]
-                    pub const $constant: Self = Self($value);
-                )*
-
-                /// The C enumerator's name, where the table has it.
-                #[must_use]
-                pub fn known_name(self) -> Option<&'static str> {
-                    match self.0 {
-                        $($value => Some(stringify!($c_name)),)*
-                        _ => None,
-                    }
-                }
-            }
-
-            impl fmt::Debug for $name {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    match self.known_name() {
-                        Some(name) => f.write_str(name),
-                        None => write!(f, concat!(stringify!($name), "({})"), self.0),
-                    }
-                }
-            }
-        )*
-
-        /// Every enumeration of the table, for the ABI check.
-        pub const ENUMS: &[Scalar] = &[
-            $(Scalar {
-                name: stringify!($name),
-                size: size_of::<$name>(),
-            },)*
-        ];
-
-        /// Every constant of the table, for the ABI check.
-        pub const CONSTANTS: &[Constant] = &[
-            $($(Constant {
-                type_name: stringify!($name),
-                name: stringify!($c_name),
-                value: $value,
-            },)*)*
-        ];
-    };
-}
-
 enums! {
+    ENUMS, CONSTANTS:
     /// What a runtime call returned.
     cudaError_t(c_int) {
         SUCCESS = cudaSuccess = 0,
@@ -284,36 +151,8 @@ enums! {
     }
 }
 
-macro_rules! flags {
-    ($(
-        $(#[$doc:meta])*
-        $module:ident: $repr:ty {
-            $($(#[$vdoc:meta])* $constant:ident = $c_name:ident = $value:literal,)*
-        }
-    )*) => {
-        $(
-            $(#[$doc])*
-            pub mod $module {
-                $(
-                    $(#[$vdoc])*
-                    #[doc = concat!("`", stringify!($c_name), "` = ", stringify!($value), ".")]
-                    pub const $constant: $repr = $value;
-                )*
-            }
-        )*
-
-        /// Every flag of the table, for the ABI check.
-        pub const FLAGS: &[Constant] = &[
-            $($(Constant {
-                type_name: "",
-                name: stringify!($c_name),
-                value: $value,
-            },)*)*
-        ];
-    };
-}
-
 flags! {
+    FLAGS:
     /// Flags of `cudaStreamCreateWithFlags`.
     stream_flags: u32 {
         DEFAULT = cudaStreamDefault = 0,
@@ -340,55 +179,8 @@ flags! {
     }
 }
 
-macro_rules! structs {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident: $size:literal bytes {
-            $($(#[$fdoc:meta])* $field:ident as $c_field:ident: $ty:ty = $offset:literal,)*
-        }
-    )*) => {
-        $(
-            $(#[$doc])*
-            #[repr(C)]
-            #[derive(Debug, Clone, Copy)]
-            pub struct $name {
-                $(
-                    $(#[$fdoc])*
-                    #[doc = concat!("`", stringify!($c_field), "`, at byte ", $offset, ".")]
-                    pub $field: $ty,
-                )*
-            }
-
-            const _: () = assert!(size_of::<$name>() == $size);
-            $(const _: () = assert!(core::mem::offset_of!($name, $field) == $offset);)*
-
-            impl $name {
-                /// All bytes zero, which every version reads as "no option given".
-                #[must_use]
-                pub const fn zeroed() -> Self {
-                    // SAFETY: every field is an integer, an array of integers, a
-                    // nullable pointer, an optional function or such a struct again.
-                    unsafe { core::mem::zeroed() }
-                }
-            }
-        )*
-
-        /// Every struct of the table, for the ABI check.
-        pub const LAYOUTS: &[Layout] = &[
-            $(Layout {
-                name: stringify!($name),
-                size: $size,
-                fields: &[$(Field {
-                    name: stringify!($c_field),
-                    offset: $offset,
-                    size: size_of::<$ty>(),
-                },)*],
-            },)*
-        ];
-    };
-}
-
 structs! {
+    LAYOUTS:
     /// A place that memory can be in.
     cudaMemLocation: 8 bytes {
         type_ as type: cudaMemLocationType = 0,
