@@ -6,8 +6,16 @@ use std::ops::Range;
 
 use crate::memory::address::AddressSpace;
 use crate::memory::pool::Mapped;
-use crate::objects::exec::Exec;
-use crate::objects::slab::{Id, Tagged};
+use crate::objects::id::{ExecId, MemoryId};
+
+/// Names one allocation of one graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllocationRef {
+    /// The memory of the graph.
+    pub memory: MemoryId,
+    /// The number of the allocation in it.
+    pub index: u32,
+}
 
 /// One allocation of a graph.
 #[derive(Debug, Clone)]
@@ -49,13 +57,9 @@ pub struct GraphMemory {
     /// The graph itself exists.
     pub has_graph: bool,
     /// The one exec that may exist (R25).
-    pub exec: Option<Id<Exec>>,
+    pub exec: Option<ExecId>,
     /// How many allocations are live.
     pub live: u32,
-}
-
-impl Tagged for GraphMemory {
-    const TAG: u64 = 9;
 }
 
 impl GraphMemory {

@@ -41,9 +41,7 @@ use std::num::NonZeroU64;
 use cudart_ffi::cudaError_t;
 
 use crate::clock::Nanos;
-use crate::objects::exec::Exec;
-use crate::objects::slab::Id;
-use crate::objects::stream::Stream;
+use crate::objects::id::{ExecId, StreamId};
 
 /// One block of physical memory.
 #[derive(Debug, Clone, Copy)]
@@ -56,13 +54,13 @@ struct Block {
     /// is counted off where the graph has its block by then.
     held: i32,
     /// The exec whose allocations hold it, while any do.
-    holder: Id<Exec>,
+    holder: ExecId,
     /// The stream of the last launch or upload with it.
-    stream: Id<Stream>,
+    stream: StreamId,
     /// The stream of the last one while it was mapped.
-    mapped_in: Option<Id<Stream>>,
+    mapped_in: Option<StreamId>,
     /// The stream of the last launch with it.
-    ran_in: Option<Id<Stream>>,
+    ran_in: Option<StreamId>,
     /// When that use is over.
     busy_until: Nanos,
     /// That launch or upload, counted up.
@@ -114,9 +112,9 @@ impl Mapped {
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     /// The exec that is launched or uploaded.
-    pub exec: Id<Exec>,
+    pub exec: ExecId,
     /// The stream of the launch or upload.
-    pub stream: Id<Stream>,
+    pub stream: StreamId,
     /// The time of the call.
     pub now: Nanos,
 }
@@ -217,7 +215,7 @@ impl Pool {
         mapping: &mut [Mapped],
         user: User,
         room: u64,
-        others_end: impl Fn(Id<Stream>) -> Nanos,
+        others_end: impl Fn(StreamId) -> Nanos,
     ) -> Result<Bound, cudaError_t> {
         let stays = |pool: &Self, m: &Mapped| {
             pool.block(m.physical)
@@ -301,7 +299,7 @@ impl Pool {
         user: User,
         binding: u64,
         count: u64,
-        others_end: impl Fn(Id<Stream>) -> Nanos,
+        others_end: impl Fn(StreamId) -> Nanos,
     ) -> Vec<BlockId> {
         let mut free: Vec<(&BlockId, &Block)> = self
             .blocks
@@ -396,7 +394,7 @@ impl Pool {
     }
 
     /// Holds a block for an unfreed allocation.
-    pub fn hold(&mut self, mapped: &Mapped, holder: Id<Exec>) {
+    pub fn hold(&mut self, mapped: &Mapped, holder: ExecId) {
         if let Some(block) = self.block_mut(mapped.physical) {
             block.held += 1;
             block.holder = holder;
@@ -442,7 +440,7 @@ impl Block {
 
     /// Whether work in the user's stream may have it: it was last used there, or
     /// that use is over and its stream runs no graph but the user's own.
-    fn is_free_for(&self, user: User, others_end: impl Fn(Id<Stream>) -> Nanos) -> bool {
+    fn is_free_for(&self, user: User, others_end: impl Fn(StreamId) -> Nanos) -> bool {
         let others = self.ran_in.map_or(0, others_end);
         self.stream == user.stream || self.busy_until.max(others) <= user.now
     }

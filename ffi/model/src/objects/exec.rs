@@ -3,24 +3,15 @@
 use std::sync::Arc;
 
 use crate::clock::Nanos;
-use crate::memory::graph_memory::GraphMemory;
+use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::Effect;
-use crate::objects::slab::{Id, Tagged};
-
-/// One allocation of one graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AllocationRef {
-    /// Whose it is.
-    pub memory: Id<GraphMemory>,
-    /// Which one.
-    pub index: u32,
-}
+use crate::objects::id::MemoryId;
 
 /// An instantiated graph: what a launch of it does, fixed at instantiation.
 #[derive(Debug)]
 pub struct Exec {
     /// The graph's memory, if it has alloc nodes.
-    pub memory: Option<Id<GraphMemory>>,
+    pub memory: Option<MemoryId>,
     /// A launch first frees what the last one left (R19).
     pub auto_free: bool,
     /// The allocations that it leaves to others to free.
@@ -33,8 +24,4 @@ pub struct Exec {
     pub duration: Nanos,
     /// When its last launch is over: it never overlaps itself (R22).
     pub end: Nanos,
-}
-
-impl Tagged for Exec {
-    const TAG: u64 = 3;
 }

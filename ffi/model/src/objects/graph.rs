@@ -4,22 +4,17 @@ use cudart_ffi::cudaMemAccessDesc;
 
 use crate::clock::Nanos;
 use crate::memory::address::Order;
-use crate::memory::graph_memory::GraphMemory;
+use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::Effect;
-use crate::objects::exec::AllocationRef;
-use crate::objects::slab::{Id, Tagged};
+use crate::objects::id::{GraphId, MemoryId, NodeId};
 
 /// Which node of which graph a node handle names.
 #[derive(Debug, Clone, Copy)]
 pub struct NodePlace {
     /// The graph.
-    pub graph: Id<Graph>,
+    pub graph: GraphId,
     /// The node's number in it.
     pub index: u32,
-}
-
-impl Tagged for NodePlace {
-    const TAG: u64 = 2;
 }
 
 /// What a node does.
@@ -55,7 +50,7 @@ pub struct Node {
     /// The nodes that it comes after.
     pub dependencies: Box<[u32]>,
     /// Its handle.
-    pub handle: Id<NodePlace>,
+    pub handle: NodeId,
 }
 
 /// A graph.
@@ -66,16 +61,12 @@ pub struct Graph {
     /// Which node is ordered after which. Has the nodes' numbers.
     pub order: Order,
     /// Its memory, from the first alloc node on.
-    pub memory: Option<Id<GraphMemory>>,
+    pub memory: Option<MemoryId>,
     /// What its nodes do to memory, each with the node's number. Nodes come after
     /// those that they depend on, so this is an order to run them in.
     pub effects: Vec<(u32, Effect)>,
     /// It has had an alloc or free node (R23 to R26).
     pub has_memory_nodes: bool,
-}
-
-impl Tagged for Graph {
-    const TAG: u64 = 1;
 }
 
 impl Graph {

@@ -1,77 +1,15 @@
 //! Objects behind handles: a destroyed handle is recognised, never followed.
+//!
+//! This is written here and not taken from a crate such as `slotmap`, because a handle
+//! has to fit into the 64 bits of a C pointer with its kind beside it, and a place must
+//! stop being used when its generations are used up. `slotmap` counts 2^31 lives in a
+//! place and then starts again, so that the first handle would be valid again.
 
-use core::fmt;
-use core::marker::PhantomData;
+use super::id::{GENERATION_BITS, Id, Kind};
 
-/// What kind of object a handle names. The tag is part of the handle, so that a
-/// stream given as a graph is recognised too.
-pub trait Tagged {
-    /// 1 to 15, different for each kind.
-    const TAG: u64;
-}
-
-/// Names one object of a [`Slab`], and no later object in the same place.
-pub struct Id<T> {
-    index: u32,
-    generation: u32,
-    kind: PhantomData<fn() -> T>,
-}
-
-const GENERATION_BITS: u32 = 28;
-const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
-const TAG_SHIFT: u32 = 60;
-
-impl<T> Id<T> {
-    fn new(index: u32, generation: u32) -> Self {
-        Self {
-            index,
-            generation,
-            kind: PhantomData,
-        }
-    }
-}
-
-impl<T: Tagged> Id<T> {
-    /// The handle that a program gets: never 0, and not an address.
-    #[must_use]
-    pub fn to_handle(self) -> u64 {
-        T::TAG << TAG_SHIFT | u64::from(self.generation) << 32 | (u64::from(self.index) + 1)
-    }
-
-    /// The id in a handle that a program gave, if it has this kind's form.
-    #[must_use]
-    pub fn from_handle(handle: u64) -> Option<Self> {
-        if handle >> TAG_SHIFT != T::TAG {
-            return None;
-        }
-        let index = u32::try_from(handle & 0xffff_ffff).ok()?.checked_sub(1)?;
-        let generation = u32::try_from(handle >> 32).ok()? & GENERATION_MASK;
-        Some(Self::new(index, generation))
-    }
-}
-
-impl<T> Clone for Id<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Id<T> {}
-impl<T> PartialEq for Id<T> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.index, self.generation) == (other.index, other.generation)
-    }
-}
-impl<T> Eq for Id<T> {}
-impl<T> core::hash::Hash for Id<T> {
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        (self.index, self.generation).hash(state);
-    }
-}
-impl<T> fmt::Debug for Id<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}.{}", self.index, self.generation)
-    }
-}
+/// The last generation of a place. It is never used again after the object of this
+/// generation, so that no two objects ever have the same handle.
+const LAST_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
 
 #[derive(Debug)]
 struct Entry<T> {
@@ -79,29 +17,35 @@ struct Entry<T> {
     value: Option<T>,
 }
 
-/// Objects of one kind, by id.
+/// Objects of type `T` and of one kind, by id.
 #[derive(Debug)]
-pub struct Slab<T> {
+pub struct Slab<K, T> {
     entries: Vec<Entry<T>>,
+    /// Places that have no object and can have another.
     vacant: Vec<u32>,
+    count: usize,
+    kind: core::marker::PhantomData<fn() -> K>,
 }
 
-impl<T> Default for Slab<T> {
+impl<K, T> Default for Slab<K, T> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
             vacant: Vec::new(),
+            count: 0,
+            kind: core::marker::PhantomData,
         }
     }
 }
 
-impl<T> Slab<T> {
-    /// Stores an object. `None` when 2^32 - 1 objects are there.
-    pub fn insert(&mut self, value: T) -> Option<Id<T>> {
+impl<K: Kind, T> Slab<K, T> {
+    /// Stores an object. `None` when all 2^32 - 1 places have been used up.
+    pub fn insert(&mut self, value: T) -> Option<Id<K>> {
         if let Some(index) = self.vacant.pop()
             && let Some(entry) = self.entries.get_mut(index as usize)
         {
             entry.value = Some(value);
+            self.count += 1;
             return Some(Id::new(index, entry.generation));
         }
         let index = u32::try_from(self.entries.len())
@@ -111,12 +55,13 @@ impl<T> Slab<T> {
             generation: 0,
             value: Some(value),
         });
+        self.count += 1;
         Some(Id::new(index, 0))
     }
 
     /// The object, unless it is gone.
     #[must_use]
-    pub fn get(&self, id: Id<T>) -> Option<&T> {
+    pub fn get(&self, id: Id<K>) -> Option<&T> {
         self.entries
             .get(id.index as usize)
             .filter(|entry| entry.generation == id.generation)
@@ -124,7 +69,7 @@ impl<T> Slab<T> {
     }
 
     /// The object, unless it is gone.
-    pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+    pub fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
         self.entries
             .get_mut(id.index as usize)
             .filter(|entry| entry.generation == id.generation)
@@ -132,25 +77,28 @@ impl<T> Slab<T> {
     }
 
     /// Takes the object out; its id names nothing from here on.
-    pub fn remove(&mut self, id: Id<T>) -> Option<T> {
+    pub fn remove(&mut self, id: Id<K>) -> Option<T> {
         let entry = self
             .entries
             .get_mut(id.index as usize)
             .filter(|entry| entry.generation == id.generation)?;
         let value = entry.value.take()?;
-        entry.generation = entry.generation.wrapping_add(1) & GENERATION_MASK;
-        self.vacant.push(id.index);
+        self.count -= 1;
+        if entry.generation < LAST_GENERATION {
+            entry.generation += 1;
+            self.vacant.push(id.index);
+        }
         Some(value)
     }
 
     /// How many objects there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.entries.len() - self.vacant.len()
+        self.count
     }
 
     /// Every object with its id, in the order of their places.
-    pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Id<K>, &T)> {
         self.entries
             .iter()
             .enumerate()
@@ -161,7 +109,7 @@ impl<T> Slab<T> {
     }
 
     /// Every object with its id, in the order of their places.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<K>, &mut T)> {
         self.entries
             .iter_mut()
             .enumerate()
@@ -174,30 +122,26 @@ impl<T> Slab<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::id::kind;
     use super::*;
 
     #[derive(Debug, PartialEq)]
     struct Thing(u8);
-    impl Tagged for Thing {
-        const TAG: u64 = 5;
-    }
-    #[derive(Debug)]
-    struct Other;
-    impl Tagged for Other {
-        const TAG: u64 = 6;
+
+    fn slab() -> Slab<kind::Event, Thing> {
+        Slab::default()
     }
 
     #[test]
     fn a_handle_survives_the_round_trip_and_is_never_null() {
-        let mut slab = Slab::default();
-        let id = slab.insert(Thing(1)).unwrap();
+        let id = slab().insert(Thing(1)).unwrap();
         assert_ne!(id.to_handle(), 0);
         assert_eq!(Id::from_handle(id.to_handle()), Some(id));
     }
 
     #[test]
     fn a_removed_id_names_nothing_even_when_its_place_is_taken_again() {
-        let mut slab = Slab::default();
+        let mut slab = slab();
         let old = slab.insert(Thing(1)).unwrap();
         assert_eq!(slab.remove(old), Some(Thing(1)));
         let new = slab.insert(Thing(2)).unwrap();
@@ -208,11 +152,27 @@ mod tests {
     }
 
     #[test]
+    fn a_place_whose_generations_are_used_up_is_left_and_no_dead_handle_lives_again() {
+        let mut slab = slab();
+        let first = slab.insert(Thing(1)).unwrap();
+        slab.remove(first);
+        // As after 2^28 - 2 more objects in the same place.
+        slab.entries[0].generation = LAST_GENERATION;
+        let last = slab.insert(Thing(2)).unwrap();
+        assert_eq!(last.index, first.index);
+        assert_eq!(Id::from_handle(last.to_handle()), Some(last));
+        slab.remove(last);
+        let next = slab.insert(Thing(3)).unwrap();
+        assert_ne!(next.index, first.index);
+        assert_eq!([slab.get(first), slab.get(last)], [None, None]);
+        assert_eq!(slab.count(), 1);
+    }
+
+    #[test]
     fn a_handle_of_another_kind_is_recognised() {
-        let mut slab = Slab::default();
-        let id = slab.insert(Thing(1)).unwrap();
-        assert_eq!(Id::<Other>::from_handle(id.to_handle()), None);
-        assert_eq!(Id::<Thing>::from_handle(0), None);
-        assert_eq!(Id::<Thing>::from_handle(1), None);
+        let id = slab().insert(Thing(1)).unwrap();
+        assert_eq!(Id::<kind::Stream>::from_handle(id.to_handle()), None);
+        assert_eq!(Id::<kind::Event>::from_handle(0), None);
+        assert_eq!(Id::<kind::Event>::from_handle(1), None);
     }
 }

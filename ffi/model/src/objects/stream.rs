@@ -4,8 +4,7 @@
 //! is a time and an event is a time.
 
 use crate::clock::Nanos;
-use crate::objects::exec::Exec;
-use crate::objects::slab::{Id, Tagged};
+use crate::objects::id::ExecId;
 
 /// How a stream orders itself with the legacy default stream of its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +28,12 @@ pub struct Stream {
     pub end: Nanos,
     /// The last launch of a graph with memory nodes in it, and the last one of
     /// another exec than that: who, and when it is over.
-    pub graphs: [Option<(Id<Exec>, Nanos)>; 2],
+    pub graphs: [Option<(ExecId, Nanos)>; 2],
 }
 
 impl Stream {
     /// Notes a launch of a graph with memory nodes.
-    pub fn note_graph(&mut self, exec: Id<Exec>, end: Nanos) {
+    pub fn note_graph(&mut self, exec: ExecId, end: Nanos) {
         if self.graphs[0].is_some_and(|(last, _)| last != exec) {
             self.graphs[1] = self.graphs[0];
         }
@@ -43,17 +42,13 @@ impl Stream {
 
     /// When the last graph with memory nodes of another exec is over.
     #[must_use]
-    pub fn others_end(&self, exec: Id<Exec>) -> Nanos {
+    pub fn others_end(&self, exec: ExecId) -> Nanos {
         self.graphs
             .iter()
             .flatten()
             .find(|(other, _)| *other != exec)
             .map_or(0, |(_, end)| *end)
     }
-}
-
-impl Tagged for Stream {
-    const TAG: u64 = 4;
 }
 
 /// An event.
@@ -63,8 +58,4 @@ pub struct Event {
     pub timed: bool,
     /// When the work recorded last is over; `None` before the first record.
     pub reached: Option<Nanos>,
-}
-
-impl Tagged for Event {
-    const TAG: u64 = 5;
 }

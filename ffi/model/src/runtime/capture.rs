@@ -13,8 +13,7 @@ use cudart_ffi::{
 
 use super::{AllocRequest, KernelRequest, Outcome, Runtime};
 use crate::objects::effects::Effect;
-use crate::objects::slab::Id;
-use crate::objects::stream::Stream;
+use crate::objects::id::StreamId;
 use crate::profile::nanos;
 
 /// A capture under way.
@@ -85,12 +84,12 @@ impl Runtime {
         Ok(capture.graph)
     }
 
-    pub(super) fn is_capturing(&self, stream: Id<Stream>) -> bool {
+    pub(super) fn is_capturing(&self, stream: StreamId) -> bool {
         self.captures.contains_key(&stream)
     }
 
     /// Refuses a stream that captures, for a call that a capture does not take.
-    pub(super) fn not_capturing(&self, stream: Id<Stream>) -> Outcome<Id<Stream>> {
+    pub(super) fn not_capturing(&self, stream: StreamId) -> Outcome<StreamId> {
         match self.captures.get(&stream) {
             None => Ok(stream),
             Some(capture) => {
@@ -101,7 +100,7 @@ impl Runtime {
     }
 
     /// `cudaMallocAsync` in a capture.
-    pub(super) fn capture_malloc(&mut self, stream: Id<Stream>, bytes: u64) -> Outcome<u64> {
+    pub(super) fn capture_malloc(&mut self, stream: StreamId, bytes: u64) -> Outcome<u64> {
         let device = self.streams.get(stream).map_or(0, |stream| stream.device);
         let request = AllocRequest {
             alloc_type: cudaMemAllocationType::PINNED,
@@ -120,7 +119,7 @@ impl Runtime {
     }
 
     /// `cudaFreeAsync` in a capture.
-    pub(super) fn capture_free(&mut self, stream: Id<Stream>, address: u64) -> Outcome {
+    pub(super) fn capture_free(&mut self, stream: StreamId, address: u64) -> Outcome {
         let (graph, after) = self.captured_so_far(stream)?;
         let node = self.add_free_node(graph, &after, address)?;
         self.captured(stream, node);
@@ -128,7 +127,7 @@ impl Runtime {
     }
 
     /// `cudaMemsetAsync` in a capture.
-    pub(super) fn capture_set(&mut self, stream: Id<Stream>, effect: Effect) -> Outcome {
+    pub(super) fn capture_set(&mut self, stream: StreamId, effect: Effect) -> Outcome {
         let (graph, after) = self.captured_so_far(stream)?;
         let duration = nanos(self.profile.costs_us.kernel_on_device);
         let node = self.add_running_node(graph, &after, duration)?;
@@ -140,7 +139,7 @@ impl Runtime {
     /// `cudaLaunchKernel` in a capture.
     pub(super) fn capture_kernel(
         &mut self,
-        stream: Id<Stream>,
+        stream: StreamId,
         request: &KernelRequest,
         arguments: Vec<u64>,
     ) -> Outcome {
@@ -151,7 +150,7 @@ impl Runtime {
         Ok(())
     }
 
-    fn captured_so_far(&self, stream: Id<Stream>) -> Outcome<(u64, Vec<u64>)> {
+    fn captured_so_far(&self, stream: StreamId) -> Outcome<(u64, Vec<u64>)> {
         let capture = self
             .captures
             .get(&stream)
@@ -162,7 +161,7 @@ impl Runtime {
         Ok((capture.graph, capture.last.into_iter().collect()))
     }
 
-    fn captured(&mut self, stream: Id<Stream>, node: u64) {
+    fn captured(&mut self, stream: StreamId, node: u64) {
         if let Some(capture) = self.captures.get_mut(&stream) {
             capture.last = Some(node);
         }

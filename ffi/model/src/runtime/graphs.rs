@@ -8,11 +8,10 @@ use cudart_ffi::{
 use super::{KernelRequest, Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::memory::address::AddressSpace;
-use crate::memory::graph_memory::{Allocation, DeviceMemory, GraphMemory};
+use crate::memory::graph_memory::{Allocation, AllocationRef, DeviceMemory, GraphMemory};
 use crate::objects::effects::Effect;
-use crate::objects::exec::AllocationRef;
 use crate::objects::graph::{Graph, Node, NodePlace, Work};
-use crate::objects::slab::Id;
+use crate::objects::id::{GraphId, Id, NodeId};
 
 /// What an alloc node asks for.
 #[derive(Debug, Clone)]
@@ -123,7 +122,7 @@ impl Runtime {
     ///
     /// 1 for what is no node, 801 in a graph with memory nodes (R23).
     pub fn graph_destroy_node(&mut self, node: u64) -> Outcome {
-        let id: Id<NodePlace> = Id::from_handle(node).ok_or(cudaError_t::INVALID_VALUE)?;
+        let id = NodeId::from_handle(node).ok_or(cudaError_t::INVALID_VALUE)?;
         let place = *self.nodes.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         if self.graph(place.graph)?.has_memory_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
@@ -132,7 +131,7 @@ impl Runtime {
         Ok(())
     }
 
-    fn destroy_node(&mut self, graph: Id<Graph>, id: Id<NodePlace>) {
+    fn destroy_node(&mut self, graph: GraphId, id: NodeId) {
         let Some(place) = self.nodes.remove(id) else {
             return;
         };
@@ -314,7 +313,7 @@ impl Runtime {
     /// Gives a new alloc node its address.
     fn place(
         &mut self,
-        id: Id<Graph>,
+        id: GraphId,
         number: usize,
         device: usize,
         bytes: u64,
@@ -440,7 +439,7 @@ impl Runtime {
 
     fn free_in(
         &mut self,
-        graph: Id<Graph>,
+        graph: GraphId,
         number: usize,
         which: AllocationRef,
         address: u64,
@@ -509,7 +508,7 @@ impl Runtime {
         }
     }
 
-    fn node(&self, handle: u64) -> Outcome<(Id<Graph>, &Node)> {
+    fn node(&self, handle: u64) -> Outcome<(GraphId, &Node)> {
         let place = Id::from_handle(handle)
             .and_then(|id| self.nodes.get(id))
             .ok_or(cudaError_t::INVALID_VALUE)?;
@@ -521,19 +520,19 @@ impl Runtime {
         Ok((place.graph, node))
     }
 
-    pub(super) fn graph_id(&self, handle: u64) -> Outcome<Id<Graph>> {
+    pub(super) fn graph_id(&self, handle: u64) -> Outcome<GraphId> {
         Id::from_handle(handle)
             .filter(|&id| self.graphs.get(id).is_some())
             .ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    pub(super) fn graph(&self, id: Id<Graph>) -> Outcome<&Graph> {
+    pub(super) fn graph(&self, id: GraphId) -> Outcome<&Graph> {
         self.graphs.get(id).ok_or(cudaError_t::INVALID_VALUE)
     }
 
     /// The numbers of the nodes that handles name, each of this graph and named
     /// once.
-    fn dependencies(&self, graph: Id<Graph>, handles: &[u64]) -> Outcome<Vec<u32>> {
+    fn dependencies(&self, graph: GraphId, handles: &[u64]) -> Outcome<Vec<u32>> {
         let mut numbers = Vec::with_capacity(handles.len());
         for &handle in handles {
             let place = Id::from_handle(handle)
@@ -551,11 +550,7 @@ impl Runtime {
     }
 
     /// Orders a new node after its dependencies, and gives it its handle.
-    fn begin_node(
-        &mut self,
-        id: Id<Graph>,
-        dependencies: &[u32],
-    ) -> Outcome<(usize, Id<NodePlace>)> {
+    fn begin_node(&mut self, id: GraphId, dependencies: &[u32]) -> Outcome<(usize, NodeId)> {
         let graph = self.graphs.get_mut(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let index = u32::try_from(graph.nodes.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         let handle = self
@@ -570,7 +565,7 @@ impl Runtime {
         Ok((number, handle))
     }
 
-    fn end_node(&mut self, id: Id<Graph>, work: Work, dependencies: &[u32], handle: Id<NodePlace>) {
+    fn end_node(&mut self, id: GraphId, work: Work, dependencies: &[u32], handle: NodeId) {
         if let Some(graph) = self.graphs.get_mut(id) {
             graph.nodes.push(Node {
                 work,

@@ -5,27 +5,19 @@ use cudart_ffi::cudaError_t;
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::kernels::module::{self, KernelCode, Refused};
-use crate::objects::slab::{Id, Tagged};
+use crate::objects::id::{Id, KernelId};
 use crate::profile::nanos;
 
 /// A loaded library.
 #[derive(Debug)]
 pub struct Library {
-    kernels: Vec<Id<Kernel>>,
-}
-
-impl Tagged for Library {
-    const TAG: u64 = 6;
+    kernels: Vec<KernelId>,
 }
 
 /// A kernel of a loaded library.
 #[derive(Debug)]
 pub struct Kernel {
     code: KernelCode,
-}
-
-impl Tagged for Kernel {
-    const TAG: u64 = 7;
 }
 
 /// What a kernel node launches.

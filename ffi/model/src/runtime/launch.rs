@@ -4,11 +4,10 @@ use cudart_ffi::{cudaError_t, instantiate_flags};
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::memory::graph_memory::GraphMemory;
+use crate::memory::graph_memory::AllocationRef;
 use crate::memory::pool::User;
-use crate::objects::exec::{AllocationRef, Exec};
-use crate::objects::slab::Id;
-use crate::objects::stream::Stream;
+use crate::objects::exec::Exec;
+use crate::objects::id::{ExecId, Id, MemoryId, StreamId};
 use crate::profile::nanos;
 
 /// `cudaGraphInstantiateFlagUseNodePriority`.
@@ -105,7 +104,7 @@ impl Runtime {
     /// 1 for what is no exec, 400 for what is no stream, 2 when the device has
     /// not enough.
     pub fn upload(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
-        let id: Id<Exec> = Id::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
+        let id = ExecId::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
         let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let (memory, previous) = (exec.memory, exec.end);
         let stream = self.stream(stream, current)?;
@@ -134,7 +133,7 @@ impl Runtime {
     /// (R18) unless AutoFree ends it (R19); 400 for what is no stream; 2 when the
     /// device has not enough memory (M13). The stream stays as it was then.
     pub fn launch(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
-        let id: Id<Exec> = Id::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
+        let id = ExecId::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
         let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let stream = self.stream(stream, current)?;
         let (memory, duration, previous, auto_free) =
@@ -178,7 +177,7 @@ impl Runtime {
     }
 
     /// The graph's allocations that are live, those of an earlier exec included.
-    fn live_of(&self, memory: Id<GraphMemory>) -> Vec<u32> {
+    fn live_of(&self, memory: MemoryId) -> Vec<u32> {
         let Some(memory) = self.memories.get(memory).filter(|memory| memory.live > 0) else {
             return Vec::new();
         };
@@ -191,12 +190,7 @@ impl Runtime {
 
     /// Puts physical memory behind all addresses that the exec needs. Whether some
     /// of them had other memory until then.
-    fn bind(
-        &mut self,
-        exec: Id<Exec>,
-        memory: Id<GraphMemory>,
-        stream: Id<Stream>,
-    ) -> Outcome<bool> {
+    fn bind(&mut self, exec: ExecId, memory: MemoryId, stream: StreamId) -> Outcome<bool> {
         let block_bytes = self.profile.block_bytes();
         let now = self.now();
         let user = User { exec, stream, now };
@@ -221,13 +215,7 @@ impl Runtime {
     }
 
     /// Notes that a launch or an upload uses its blocks until it ends.
-    fn occupy(
-        &mut self,
-        exec: Id<Exec>,
-        memory: Id<GraphMemory>,
-        stream: Id<Stream>,
-        end: Option<Nanos>,
-    ) {
+    fn occupy(&mut self, exec: ExecId, memory: MemoryId, stream: StreamId, end: Option<Nanos>) {
         let now = self.now();
         let user = User { exec, stream, now };
         let Some(graph) = self.memories.get(memory) else {
@@ -241,7 +229,7 @@ impl Runtime {
     }
 
     /// Makes what a launch leaves allocated live, and holds its blocks.
-    fn leave_unfreed(&mut self, id: Id<Exec>, memory: Id<GraphMemory>) {
+    fn leave_unfreed(&mut self, id: ExecId, memory: MemoryId) {
         let block_bytes = self.profile.block_bytes();
         let (Some(exec), Some(graph)) = (self.execs.get(id), self.memories.get_mut(memory)) else {
             return;

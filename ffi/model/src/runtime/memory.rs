@@ -4,9 +4,9 @@ use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
+use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::Effect;
-use crate::objects::exec::AllocationRef;
-use crate::objects::slab::Id;
+use crate::objects::id::MemoryId;
 
 impl Runtime {
     /// `cudaMalloc` on the current device; 0 for no bytes.
@@ -226,7 +226,7 @@ impl Runtime {
     }
 
     /// Forgets a graph's memory once nothing needs it: its addresses are free.
-    pub(super) fn drop_if_over(&mut self, id: Id<crate::memory::graph_memory::GraphMemory>) {
+    pub(super) fn drop_if_over(&mut self, id: MemoryId) {
         if !self.memories.get(id).is_some_and(|memory| memory.is_over()) {
             return;
         }

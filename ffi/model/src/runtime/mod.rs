@@ -27,12 +27,13 @@ use crate::clock::{Clock, ClockKind, Nanos};
 use crate::memory::address::Ground;
 use crate::memory::async_pool::AsyncPool;
 use crate::memory::contents::Contents;
-use crate::memory::graph_memory::GraphMemory;
+use crate::memory::graph_memory::{AllocationRef, GraphMemory};
 use crate::memory::heap::Heap;
 use crate::memory::pool::Pool;
-use crate::objects::exec::{AllocationRef, Exec};
+use crate::objects::exec::Exec;
 use crate::objects::graph::{Graph, NodePlace};
-use crate::objects::slab::{Id, Slab};
+use crate::objects::id::{StreamId, kind};
+use crate::objects::slab::Slab;
 use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
 use capture::Capture;
@@ -87,7 +88,7 @@ struct Device {
     end: Nanos,
     /// The same for its blocking streams, which the default stream waits for.
     blocking_end: Nanos,
-    default_stream: Id<Stream>,
+    default_stream: StreamId,
 }
 
 /// One modelled runtime.
@@ -96,20 +97,20 @@ pub struct Runtime {
     profile: Profile,
     clock: Clock,
     devices: Vec<Device>,
-    streams: Slab<Stream>,
-    events: Slab<Event>,
-    graphs: Slab<Graph>,
-    nodes: Slab<NodePlace>,
-    execs: Slab<Exec>,
-    memories: Slab<GraphMemory>,
-    libraries: Slab<Library>,
-    kernels: Slab<Kernel>,
+    streams: Slab<kind::Stream, Stream>,
+    events: Slab<kind::Event, Event>,
+    graphs: Slab<kind::Graph, Graph>,
+    nodes: Slab<kind::Node, NodePlace>,
+    execs: Slab<kind::Exec, Exec>,
+    memories: Slab<kind::Memory, GraphMemory>,
+    libraries: Slab<kind::Library, Library>,
+    kernels: Slab<kind::Kernel, Kernel>,
     /// Allocations that their own graph does not free, by address.
     unfreed: HashMap<u64, AllocationRef>,
     /// What memory holds.
     contents: Contents,
     /// Streams that capture.
-    captures: HashMap<Id<Stream>, Capture>,
+    captures: HashMap<StreamId, Capture>,
 }
 
 impl Runtime {

@@ -184,7 +184,7 @@ impl Runtime {
 
     /// Notes what a node does to memory when its graph runs.
     pub(super) fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
-        let place = crate::objects::slab::Id::from_handle(node)
+        let place = crate::objects::id::Id::from_handle(node)
             .and_then(|id| self.nodes.get(id))
             .copied()
             .ok_or(cudaError_t::INVALID_VALUE)?;

@@ -4,7 +4,7 @@ use cudart_ffi::{cudaError_t, event_flags, stream_flags};
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::objects::slab::Id;
+use crate::objects::id::{Id, StreamId};
 use crate::objects::stream::{Event, Stream, StreamKind};
 
 /// `cudaStreamLegacy`: the default stream by another name.
@@ -25,7 +25,7 @@ impl Runtime {
     /// # Errors
     ///
     /// 400 for a handle that names none, 900 for a stream that captures.
-    pub fn stream(&self, handle: u64, current: i32) -> Outcome<Id<Stream>> {
+    pub fn stream(&self, handle: u64, current: i32) -> Outcome<StreamId> {
         self.not_capturing(self.any_stream(handle, current)?)
     }
 
@@ -34,7 +34,7 @@ impl Runtime {
     /// # Errors
     ///
     /// 400 for a handle that names none.
-    pub fn any_stream(&self, handle: u64, current: i32) -> Outcome<Id<Stream>> {
+    pub fn any_stream(&self, handle: u64, current: i32) -> Outcome<StreamId> {
         if matches!(handle, 0 | LEGACY | PER_THREAD) {
             return Ok(self.device(current)?.1.default_stream);
         }
@@ -210,7 +210,7 @@ impl Runtime {
 
     /// Hands work to a stream: it starts when the stream, what the stream waits
     /// for, and `not_before` are over. Returns when it ends.
-    pub(super) fn enqueue(&mut self, id: Id<Stream>, duration: Nanos, not_before: Nanos) -> Nanos {
+    pub(super) fn enqueue(&mut self, id: StreamId, duration: Nanos, not_before: Nanos) -> Nanos {
         let now = self.now();
         let start = match self.streams.get(id) {
             Some(stream) => self.start_in(*stream, now.max(not_before)),
@@ -238,7 +238,7 @@ impl Runtime {
         }
     }
 
-    fn advance(&mut self, id: Id<Stream>, end: Nanos) {
+    fn advance(&mut self, id: StreamId, end: Nanos) {
         let Some(stream) = self.streams.get_mut(id) else {
             return;
         };
