@@ -37,11 +37,12 @@ fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Runs a tool; `None`, after saying so, where it is not installed.
+/// Runs a tool; `None`, after saying so, where it is not installed. In CI a missing
+/// tool is a failure.
 fn run(mut command: Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound && std::env::var_os("CI").is_none() => {
             eprintln!(
                 "skipped: {} is not installed",
                 command.get_program().display()
@@ -166,4 +167,33 @@ fn a_python_program_runs_on_it() {
         "launched 64\nlaunched 128\nlaunched 192\ntrimmed 192\nfreed and trimmed 0\n"
     );
     assert!(output.status.success());
+}
+
+/// The Python blocks of README.md and `docs/` that load the library.
+#[test]
+fn the_python_examples_of_the_pages_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let loaded = "target/release/libcudart_model.so";
+    let library = library();
+    let library = library.to_str().expect("the path is text");
+    let mut found = 0;
+    for page in ["README.md", "docs/simulated-runtime.md"] {
+        let page = std::fs::read_to_string(root.join(page)).expect("the page can be read");
+        for block in page.split("```python\n").skip(1) {
+            let program = block.split("```").next().unwrap_or(block);
+            assert!(program.contains(loaded), "{program}");
+            // Any code but 0 fails the example, which itself looks at none.
+            let program = format!(
+                "{}\nassert cudart.cudaGetLastError() == 0\nprint(used.value)",
+                program.replace(loaded, library)
+            );
+            let mut python = command("python3");
+            python.arg("-c").arg(program);
+            if let Some(output) = run(python) {
+                assert_eq!(text(&output), "0\n");
+            }
+            found += 1;
+        }
+    }
+    assert_eq!(found, 2, "each of the pages has an example");
 }
