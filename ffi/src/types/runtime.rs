@@ -117,8 +117,12 @@ enums! {
 
     /// From where to where a copy goes.
     cudaMemcpyKind(c_uint) {
+        HOST_TO_HOST = cudaMemcpyHostToHost = 0,
         HOST_TO_DEVICE = cudaMemcpyHostToDevice = 1,
         DEVICE_TO_HOST = cudaMemcpyDeviceToHost = 2,
+        DEVICE_TO_DEVICE = cudaMemcpyDeviceToDevice = 3,
+        /// The addresses say which sides are on a device.
+        DEFAULT = cudaMemcpyDefault = 4,
     }
 
     /// Which calls a capture forbids to whom.

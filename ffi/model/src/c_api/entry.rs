@@ -31,6 +31,15 @@ impl Call<'_> {
         &mut self.state().runtime
     }
 
+    /// Calls the functions of host nodes that the call has reached, without the lock, and
+    /// does what comes after each.
+    fn call_host_functions(&mut self) {
+        while let Some(host) = self.runtime().next_host_call() {
+            self.state = None;
+            super::pointers::call_host(host);
+        }
+    }
+
     /// Waits until the model's clock has reached `time`.
     pub(super) fn wait_until(&mut self, time: Nanos) {
         let Some(left) = self.runtime().clock_mut().wait_until(time) else {
@@ -62,6 +71,7 @@ pub(super) fn run(
         Some(code) => Err(code),
         None => body(&mut call),
     };
+    call.call_host_functions();
     let code = result.err().unwrap_or(cudaError_t::SUCCESS);
     // "Not ready" is an answer and no error that is remembered.
     if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {

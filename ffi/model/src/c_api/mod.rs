@@ -12,7 +12,7 @@
 
 mod calls;
 mod entry;
-mod pointers;
+pub(crate) mod pointers;
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;

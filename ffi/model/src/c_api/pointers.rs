@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char, c_void};
 
 use cudart_ffi::cudaError_t;
 
+use crate::objects::effects::HostCall;
 use crate::runtime::Outcome;
 
 /// Refuses null where a call has to write, before it does anything.
@@ -59,4 +60,37 @@ pub(super) unsafe fn string(text: *const c_char) -> Outcome<String> {
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
     Ok(text.to_string_lossy().into_owned())
+}
+
+/// Copies bytes of the program's memory, for a copy that is made now.
+///
+/// The address came with a call whose contract is CUDA's: the program's side of a copy
+/// can be read until the copy is over.
+pub(crate) fn read_host(address: u64, bytes: &mut [u8]) {
+    // SAFETY: the program promises this range, as above; a buffer of ours is not in it.
+    unsafe {
+        core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len());
+    }
+}
+
+/// Copies bytes to the program's memory, under the contract of [`read_host`].
+pub(crate) fn write_host(address: u64, bytes: &[u8]) {
+    // SAFETY: the program promises this range; a buffer of ours is not in it.
+    unsafe {
+        core::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
+    }
+}
+
+/// Calls a function that the program gave for a host node.
+pub(super) fn call_host(call: HostCall) {
+    let function = call.function as *const c_void;
+    if function.is_null() {
+        return;
+    }
+    // SAFETY: the program gave this address as a function that takes one pointer.
+    let function = unsafe {
+        core::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void)>(function)
+    };
+    // SAFETY: the program promises that it can be called with this.
+    unsafe { function(call.user_data as *mut c_void) };
 }

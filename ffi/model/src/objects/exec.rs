@@ -22,6 +22,39 @@ pub struct Exec {
     pub effects: Arc<[Effect]>,
     /// How long a launch lasts on the device: its longest path.
     pub duration: Nanos,
+    /// What an update may not change.
+    pub structure: Structure,
     /// When its last launch is over: it never overlaps itself (R22).
     pub end: Nanos,
+}
+
+/// A graph's nodes and edges, for the comparison that an update makes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Structure {
+    /// The type of each node.
+    pub types: Vec<u8>,
+    /// A number made from the edges: equal for equal ones.
+    pub edges: u64,
+}
+
+impl Structure {
+    /// Adds an edge.
+    pub fn edge(&mut self, from: u32, to: u32) {
+        self.mix(u64::from(from) << 32 | u64::from(to));
+    }
+
+    /// Adds what is in a child graph.
+    pub fn child(&mut self, child: &Self) {
+        self.mix(child.edges);
+        for &kind in &child.types {
+            self.mix(kind.into());
+        }
+    }
+
+    /// The step of FNV-1a, on a word instead of a byte.
+    fn mix(&mut self, word: u64) {
+        self.edges = (self.edges ^ word)
+            .wrapping_mul(0x0100_0000_01b3)
+            .rotate_left(29);
+    }
 }

@@ -1,12 +1,14 @@
 //! Graphs and their nodes.
 
-use cudart_ffi::cudaMemAccessDesc;
+use std::sync::Arc;
+
+use cudart_ffi::{CUgraphNodeType, cudaMemAccessDesc};
 
 use crate::clock::Nanos;
 use crate::memory::address::Order;
 use crate::memory::graph_memory::AllocationRef;
-use crate::objects::effects::Effect;
-use crate::objects::id::{GraphId, MemoryId, NodeId};
+use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
+use crate::objects::id::{EventId, GraphId, KernelId, MemoryId, NodeId};
 
 /// Which node of which graph a node handle names.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +26,35 @@ pub enum Work {
     Destroyed,
     /// Nothing.
     Empty,
-    /// A kernel, or a child graph, of this duration.
-    Runs(Nanos),
+    /// Runs a kernel.
+    Kernel(Box<KernelNode>),
+    /// Sets memory.
+    Set {
+        /// What it writes.
+        fill: Box<Fill>,
+        /// How long it lasts.
+        duration: Nanos,
+    },
+    /// Copies memory.
+    Copy {
+        /// From where to where.
+        copy: Box<CopyRequest>,
+        /// How long it lasts.
+        duration: Nanos,
+    },
+    /// Calls a function on the host.
+    Host(HostCall),
+    /// Records an event.
+    RecordEvent(EventId),
+    /// Waits for an event.
+    WaitEvent(EventId),
+    /// Runs another graph, a copy that belongs to the node.
+    Child {
+        /// The copy.
+        graph: GraphId,
+        /// How long it lasts.
+        duration: Nanos,
+    },
     /// Allocates.
     Alloc {
         /// Which of the graph's allocations.
@@ -40,6 +69,64 @@ pub enum Work {
         /// Its address.
         address: u64,
     },
+}
+
+impl Work {
+    /// How long it lasts on the device.
+    #[must_use]
+    pub fn duration(&self) -> Nanos {
+        match self {
+            Self::Kernel(kernel) => kernel.duration,
+            Self::Set { duration, .. }
+            | Self::Copy { duration, .. }
+            | Self::Child { duration, .. } => *duration,
+            Self::Destroyed
+            | Self::Empty
+            | Self::Host(_)
+            | Self::RecordEvent(_)
+            | Self::WaitEvent(_)
+            | Self::Alloc { .. }
+            | Self::Free { .. } => 0,
+        }
+    }
+
+    /// The value that CUDA's `cudaGraphNodeType` has for it; `None` for a destroyed one.
+    #[must_use]
+    pub fn node_type(&self) -> Option<CUgraphNodeType> {
+        Some(match self {
+            Self::Destroyed => return None,
+            Self::Empty => CUgraphNodeType::EMPTY,
+            Self::Kernel(_) => CUgraphNodeType::KERNEL,
+            Self::Set { .. } => CUgraphNodeType::MEMSET,
+            Self::Copy { .. } => CUgraphNodeType::MEMCPY,
+            Self::Host(_) => CUgraphNodeType::HOST,
+            Self::RecordEvent(_) => CUgraphNodeType::EVENT_RECORD,
+            Self::WaitEvent(_) => CUgraphNodeType::WAIT_EVENT,
+            Self::Child { .. } => CUgraphNodeType::GRAPH,
+            Self::Alloc { .. } => CUgraphNodeType::MEM_ALLOC,
+            Self::Free { .. } => CUgraphNodeType::MEM_FREE,
+        })
+    }
+}
+
+/// What a kernel node launches.
+#[derive(Debug, Clone)]
+pub struct KernelNode {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// The arguments; one longer than 8 bytes is 0. They stay where they are for the
+    /// node's life: programs get pointers to them.
+    pub arguments: Box<[u64]>,
+    /// How long it lasts.
+    pub duration: Nanos,
 }
 
 /// A node.
@@ -67,6 +154,10 @@ pub struct Graph {
     pub effects: Vec<(u32, Effect)>,
     /// It has had an alloc or free node (R23 to R26).
     pub has_memory_nodes: bool,
+    /// Its number in dumps: graphs are counted from 1 in the order of their making.
+    pub number: u64,
+    /// It is the copy that a child graph node runs, and goes with that node.
+    pub is_child: bool,
 }
 
 impl Graph {
@@ -85,11 +176,7 @@ impl Graph {
                 .max()
                 .copied()
                 .unwrap_or(0);
-            let lasts = match node.work {
-                Work::Runs(duration) => duration,
-                _ => 0,
-            };
-            ends.push(start.saturating_add(lasts));
+            ends.push(start.saturating_add(node.work.duration()));
         }
         ends.into_iter().max().unwrap_or(0)
     }
@@ -99,6 +186,13 @@ impl Graph {
         self.nodes.shrink_to_fit();
         self.effects.shrink_to_fit();
         self.order.shrink_to_fit();
+    }
+
+    /// The nodes that are there, with their numbers.
+    pub fn live_nodes(&self) -> impl Iterator<Item = (u32, &Node)> {
+        (0_u32..)
+            .zip(&self.nodes)
+            .filter(|(_, node)| !matches!(node.work, Work::Destroyed))
     }
 
     /// The allocations of other graphs that a run frees.

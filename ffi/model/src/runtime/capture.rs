@@ -12,9 +12,8 @@ use cudart_ffi::{
 };
 
 use super::{AllocRequest, KernelRequest, Outcome, Runtime};
-use crate::objects::effects::Effect;
+use crate::objects::effects::Fill;
 use crate::objects::id::StreamId;
-use crate::profile::nanos;
 
 /// A capture under way.
 #[derive(Debug)]
@@ -127,11 +126,9 @@ impl Runtime {
     }
 
     /// `cudaMemsetAsync` in a capture.
-    pub(super) fn capture_set(&mut self, stream: StreamId, effect: Effect) -> Outcome {
+    pub(super) fn capture_set(&mut self, stream: StreamId, fill: Fill) -> Outcome {
         let (graph, after) = self.captured_so_far(stream)?;
-        let duration = nanos(self.profile.costs_us.kernel_on_device);
-        let node = self.add_running_node(graph, &after, duration)?;
-        self.note_effect(node, effect)?;
+        let node = self.add_set_node(graph, &after, fill)?;
         self.captured(stream, node);
         Ok(())
     }
@@ -144,8 +141,7 @@ impl Runtime {
         arguments: Vec<u64>,
     ) -> Outcome {
         let (graph, after) = self.captured_so_far(stream)?;
-        let node = self.add_kernel_node(graph, &after, request)?;
-        self.note_kernel(node, request, arguments)?;
+        let node = self.add_kernel_node(graph, &after, request, arguments)?;
         self.captured(stream, node);
         Ok(())
     }

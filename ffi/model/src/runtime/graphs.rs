@@ -5,11 +5,9 @@ use cudart_ffi::{
     cudaMemAllocationType, cudaMemLocation, cudaMemLocationType,
 };
 
-use super::{KernelRequest, Outcome, Runtime};
-use crate::clock::Nanos;
+use super::{Outcome, Runtime};
 use crate::memory::address::AddressSpace;
 use crate::memory::graph_memory::{Allocation, AllocationRef, DeviceMemory, GraphMemory};
-use crate::objects::effects::Effect;
 use crate::objects::graph::{Graph, Node, NodePlace, Work};
 use crate::objects::id::{GraphId, Id, NodeId};
 
@@ -43,9 +41,16 @@ impl Runtime {
         if flags != 0 {
             return Err(cudaError_t::INVALID_VALUE);
         }
+        self.new_graph().map(Id::to_handle)
+    }
+
+    fn new_graph(&mut self) -> Outcome<GraphId> {
+        self.graphs_made += 1;
         self.graphs
-            .insert(Graph::default())
-            .map(Id::to_handle)
+            .insert(Graph {
+                number: self.graphs_made,
+                ..Graph::default()
+            })
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
@@ -55,11 +60,23 @@ impl Runtime {
     ///
     /// 1 for what is no graph.
     pub fn graph_destroy(&mut self, handle: u64) -> Outcome {
-        let graph = Id::from_handle(handle)
-            .and_then(|id| self.graphs.remove(id))
-            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let id = self.graph_id(handle)?;
+        if self.graph(id)?.is_child {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        self.remove_graph(id);
+        Ok(())
+    }
+
+    fn remove_graph(&mut self, id: GraphId) {
+        let Some(graph) = self.graphs.remove(id) else {
+            return;
+        };
         for node in &graph.nodes {
             self.nodes.remove(node.handle);
+            if let Work::Child { graph, .. } = node.work {
+                self.remove_graph(graph);
+            }
         }
         if let Some(id) = graph.memory {
             if let Some(memory) = self.memories.get_mut(id) {
@@ -67,7 +84,6 @@ impl Runtime {
             }
             self.drop_if_over(id);
         }
-        Ok(())
     }
 
     /// `cudaGraphClone`.
@@ -77,43 +93,44 @@ impl Runtime {
     /// 1 for what is no graph, 801 for one with memory nodes (R24).
     pub fn graph_clone(&mut self, handle: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
+        self.copy_graph(id).map(Id::to_handle)
+    }
+
+    /// A copy of a graph and of the graphs in it. Its nodes have the same numbers.
+    pub(super) fn copy_graph(&mut self, id: GraphId) -> Outcome<GraphId> {
         let graph = self.graph(id)?;
         if graph.has_memory_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
-        // The clone's nodes get the same numbers.
         let effects = graph.effects.clone();
-        let copies: Vec<(Option<Nanos>, Box<[u32]>, bool)> = graph
+        let copies: Vec<(Option<Work>, Box<[u32]>)> = graph
             .nodes
             .iter()
-            .map(|node| {
-                let runs = match node.work {
-                    Work::Runs(duration) => Some(duration),
-                    _ => None,
-                };
-                let gone = matches!(node.work, Work::Destroyed);
-                (runs, node.dependencies.clone(), gone)
-            })
+            .map(|node| (copy_of(&node.work), node.dependencies.clone()))
             .collect();
-        let clone = self
-            .graphs
-            .insert(Graph {
-                effects,
-                ..Graph::default()
-            })
-            .ok_or(cudaError_t::MEMORY_ALLOCATION)?;
-        for (runs, dependencies, gone) in copies {
+        let clone = self.new_graph()?;
+        for (work, dependencies) in copies {
             let (_, handle) = self.begin_node(clone, &dependencies)?;
-            let work = match runs {
-                Some(duration) => Work::Runs(duration),
-                None => Work::Empty,
+            let gone = work.is_none();
+            let work = match work {
+                Some(Work::Child { graph, duration }) => {
+                    let graph = self.copy_graph(graph)?;
+                    if let Some(graph) = self.graphs.get_mut(graph) {
+                        graph.is_child = true;
+                    }
+                    Work::Child { graph, duration }
+                }
+                other => other.unwrap_or(Work::Destroyed),
             };
             self.end_node(clone, work, &dependencies, handle);
             if gone {
                 self.destroy_node(clone, handle);
             }
         }
-        Ok(clone.to_handle())
+        if let Some(graph) = self.graphs.get_mut(clone) {
+            graph.effects = effects;
+        }
+        Ok(clone)
     }
 
     /// `cudaGraphDestroyNode`.
@@ -138,7 +155,11 @@ impl Runtime {
         let Some(graph) = self.graphs.get_mut(graph) else {
             return;
         };
+        let mut child = None;
         if let Some(node) = graph.nodes.get_mut(place.index as usize) {
+            if let Work::Child { graph, .. } = node.work {
+                child = Some(graph);
+            }
             node.work = Work::Destroyed;
             node.dependencies = Box::default();
         }
@@ -154,86 +175,9 @@ impl Runtime {
                     .collect();
             }
         }
-    }
-
-    /// `cudaGraphAddEmptyNode`.
-    ///
-    /// # Errors
-    ///
-    /// 1 for what is no graph, and for dependencies that are none of its nodes.
-    pub fn add_empty_node(&mut self, graph: u64, dependencies: &[u64]) -> Outcome<u64> {
-        let id = self.graph_id(graph)?;
-        let dependencies = self.dependencies(id, dependencies)?;
-        let (_, handle) = self.begin_node(id, &dependencies)?;
-        self.end_node(id, Work::Empty, &dependencies, handle);
-        Ok(handle.to_handle())
-    }
-
-    /// `cudaGraphAddChildGraphNode`.
-    ///
-    /// # Errors
-    ///
-    /// 1 as above, 801 for a child with memory nodes (R26).
-    pub fn add_child_graph_node(
-        &mut self,
-        graph: u64,
-        dependencies: &[u64],
-        child: u64,
-    ) -> Outcome<u64> {
-        let id = self.graph_id(graph)?;
-        let dependencies = self.dependencies(id, dependencies)?;
-        let child_id = self.graph_id(child)?;
-        if child_id == id {
-            return Err(cudaError_t::INVALID_VALUE);
+        if let Some(child) = child {
+            self.remove_graph(child);
         }
-        let child = self.graph(child_id)?;
-        if child.has_memory_nodes {
-            return Err(cudaError_t::NOT_SUPPORTED);
-        }
-        let duration = child.duration();
-        let effects: Vec<Effect> = child.effects.iter().map(|(_, e)| e.clone()).collect();
-        let (_, handle) = self.begin_node(id, &dependencies)?;
-        self.end_node(id, Work::Runs(duration), &dependencies, handle);
-        for effect in effects {
-            self.note_effect(handle.to_handle(), effect)?;
-        }
-        Ok(handle.to_handle())
-    }
-
-    /// `cudaGraphAddKernelNode`.
-    ///
-    /// # Errors
-    ///
-    /// 1 as above and for a shape that no device takes (M11), 98 and 400 for the
-    /// kernel.
-    pub fn add_kernel_node(
-        &mut self,
-        graph: u64,
-        dependencies: &[u64],
-        request: &KernelRequest,
-    ) -> Outcome<u64> {
-        let id = self.graph_id(graph)?;
-        let dependencies = self.dependencies(id, dependencies)?;
-        let code = self.kernel(request.kernel)?;
-        let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_VALUE)?;
-        let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
-        let (_, handle) = self.begin_node(id, &dependencies)?;
-        self.end_node(id, Work::Runs(duration), &dependencies, handle);
-        Ok(handle.to_handle())
-    }
-
-    /// A node of a capture that runs so long.
-    pub(super) fn add_running_node(
-        &mut self,
-        graph: u64,
-        dependencies: &[u64],
-        duration: Nanos,
-    ) -> Outcome<u64> {
-        let id = self.graph_id(graph)?;
-        let dependencies = self.dependencies(id, dependencies)?;
-        let (_, handle) = self.begin_node(id, &dependencies)?;
-        self.end_node(id, Work::Runs(duration), &dependencies, handle);
-        Ok(handle.to_handle())
     }
 
     /// `cudaGraphAddMemAllocNode`: the node, and the address (R1).
@@ -508,18 +452,6 @@ impl Runtime {
         }
     }
 
-    fn node(&self, handle: u64) -> Outcome<(GraphId, &Node)> {
-        let place = Id::from_handle(handle)
-            .and_then(|id| self.nodes.get(id))
-            .ok_or(cudaError_t::INVALID_VALUE)?;
-        let node = self
-            .graph(place.graph)?
-            .nodes
-            .get(place.index as usize)
-            .ok_or(cudaError_t::INVALID_VALUE)?;
-        Ok((place.graph, node))
-    }
-
     pub(super) fn graph_id(&self, handle: u64) -> Outcome<GraphId> {
         Id::from_handle(handle)
             .filter(|&id| self.graphs.get(id).is_some())
@@ -532,7 +464,7 @@ impl Runtime {
 
     /// The numbers of the nodes that handles name, each of this graph and named
     /// once.
-    fn dependencies(&self, graph: GraphId, handles: &[u64]) -> Outcome<Vec<u32>> {
+    pub(super) fn dependencies(&self, graph: GraphId, handles: &[u64]) -> Outcome<Vec<u32>> {
         let mut numbers = Vec::with_capacity(handles.len());
         for &handle in handles {
             let place = Id::from_handle(handle)
@@ -550,7 +482,11 @@ impl Runtime {
     }
 
     /// Orders a new node after its dependencies, and gives it its handle.
-    fn begin_node(&mut self, id: GraphId, dependencies: &[u32]) -> Outcome<(usize, NodeId)> {
+    pub(super) fn begin_node(
+        &mut self,
+        id: GraphId,
+        dependencies: &[u32],
+    ) -> Outcome<(usize, NodeId)> {
         let graph = self.graphs.get_mut(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let index = u32::try_from(graph.nodes.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         let handle = self
@@ -565,7 +501,13 @@ impl Runtime {
         Ok((number, handle))
     }
 
-    fn end_node(&mut self, id: GraphId, work: Work, dependencies: &[u32], handle: NodeId) {
+    pub(super) fn end_node(
+        &mut self,
+        id: GraphId,
+        work: Work,
+        dependencies: &[u32],
+        handle: NodeId,
+    ) {
         if let Some(graph) = self.graphs.get_mut(id) {
             graph.nodes.push(Node {
                 work,
@@ -574,4 +516,29 @@ impl Runtime {
             });
         }
     }
+}
+
+/// What a copy of a node does; `None` for a destroyed one. A child graph is still the
+/// one of the original.
+fn copy_of(work: &Work) -> Option<Work> {
+    Some(match work {
+        Work::Destroyed | Work::Alloc { .. } | Work::Free { .. } => return None,
+        Work::Empty => Work::Empty,
+        Work::Kernel(kernel) => Work::Kernel(kernel.clone()),
+        Work::Set { fill, duration } => Work::Set {
+            fill: fill.clone(),
+            duration: *duration,
+        },
+        Work::Copy { copy, duration } => Work::Copy {
+            copy: copy.clone(),
+            duration: *duration,
+        },
+        Work::Host(call) => Work::Host(*call),
+        Work::RecordEvent(event) => Work::RecordEvent(*event),
+        Work::WaitEvent(event) => Work::WaitEvent(*event),
+        Work::Child { graph, duration } => Work::Child {
+            graph: *graph,
+            duration: *duration,
+        },
+    })
 }

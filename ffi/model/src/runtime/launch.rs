@@ -8,7 +8,6 @@ use crate::memory::graph_memory::AllocationRef;
 use crate::memory::pool::User;
 use crate::objects::exec::Exec;
 use crate::objects::id::{ExecId, Id, MemoryId, StreamId};
-use crate::profile::nanos;
 
 /// `cudaGraphInstantiateFlagUseNodePriority`.
 const USE_NODE_PRIORITY: u64 = 8;
@@ -49,11 +48,8 @@ impl Runtime {
             unfreed,
             frees: graph.frees_elsewhere().collect(),
             effects: graph.effects.iter().map(|(_, e)| e.clone()).collect(),
-            duration: match graph.duration() {
-                // With alloc and free nodes only, nothing runs on the device.
-                0 => 0,
-                work => work.saturating_add(nanos(self.profile.costs_us.graph_on_device)),
-            },
+            duration: self.exec_duration(graph),
+            structure: self.structure(graph),
             end: 0,
         };
         let memory = graph.memory;

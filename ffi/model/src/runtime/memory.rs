@@ -5,7 +5,7 @@ use cudart_ffi::cudaError_t;
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::memory::graph_memory::AllocationRef;
-use crate::objects::effects::Effect;
+use crate::objects::effects::{Effect, Fill};
 use crate::objects::id::MemoryId;
 
 impl Runtime {
@@ -62,7 +62,7 @@ impl Runtime {
             }
         }
         let end = self.devices.iter().map(|device| device.end).max();
-        if self.free_pooled(address, now) {
+        if self.free_pooled(address, now) || self.free_managed(address) {
             return Ok(end.unwrap_or(now));
         }
         Err(cudaError_t::INVALID_VALUE)
@@ -117,37 +117,28 @@ impl Runtime {
         Ok((device.free_bytes(&self.profile), self.profile.total_bytes()))
     }
 
-    /// `cudaMemsetAsync`, or a node if the stream captures.
+    /// `cudaMemsetAsync` and its relatives, or a node if the stream captures.
     ///
     /// # Errors
     ///
     /// 400 for what is no stream, 1 for a range that is in no live allocation.
-    pub fn memset_async(
-        &mut self,
-        address: u64,
-        value: u8,
-        bytes: u64,
-        stream: u64,
-        current: i32,
-    ) -> Outcome {
+    pub fn set_async(&mut self, fill: Fill, stream: u64, current: i32) -> Outcome {
         let stream = self.any_stream(stream, current)?;
-        if bytes == 0 {
+        if fill.width == 0 || fill.height == 0 {
             return Ok(());
         }
-        let effect = Effect::Set {
-            address,
-            value,
-            bytes,
-        };
         if self.is_capturing(stream) {
-            return self.capture_set(stream, effect);
+            return self.capture_set(stream, fill);
         }
-        if !self.is_allocated(address, bytes) {
+        let inside = |(address, bytes)| {
+            self.is_allocated(address, bytes) || self.is_host_memory(address, bytes)
+        };
+        if !fill.rows().all(inside) {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let duration = crate::profile::nanos(self.profile.costs_us.kernel_on_device);
         self.enqueue(stream, duration, 0);
-        self.apply(&[effect]);
+        self.apply(&[Effect::Set(fill)]);
         Ok(())
     }
 

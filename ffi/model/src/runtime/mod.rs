@@ -8,20 +8,24 @@
 mod capture;
 mod device;
 mod graphs;
+mod host_memory;
 mod kernels;
 mod launch;
 mod memory;
+mod nodes;
+mod queries;
 mod stream_ordered;
 mod streams;
 mod transfers;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use cudart_ffi::cudaError_t;
 
 pub use device::Properties;
 pub use graphs::AllocRequest;
 pub use kernels::KernelRequest;
+pub use queries::{Edge, UpdateRefused};
 
 use crate::clock::{Clock, ClockKind, Nanos};
 use crate::memory::address::Ground;
@@ -30,6 +34,7 @@ use crate::memory::contents::Contents;
 use crate::memory::graph_memory::{AllocationRef, GraphMemory};
 use crate::memory::heap::Heap;
 use crate::memory::pool::Pool;
+use crate::objects::effects::Effect;
 use crate::objects::exec::Exec;
 use crate::objects::graph::{Graph, NodePlace};
 use crate::objects::id::{StreamId, kind};
@@ -37,6 +42,7 @@ use crate::objects::slab::Slab;
 use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
 use capture::Capture;
+use host_memory::HostAllocation;
 use kernels::{Kernel, Library};
 
 /// What a call gives: a value, or the code that it returns instead.
@@ -111,6 +117,12 @@ pub struct Runtime {
     contents: Contents,
     /// Streams that capture.
     captures: HashMap<StreamId, Capture>,
+    /// How many graphs were made so far, for their numbers.
+    graphs_made: u64,
+    /// Pinned and managed memory, by address.
+    host: BTreeMap<u64, HostAllocation>,
+    /// Work that waits until a function of the program was called.
+    deferred: VecDeque<Effect>,
 }
 
 impl Runtime {
@@ -161,6 +173,9 @@ impl Runtime {
             unfreed: HashMap::new(),
             contents: Contents::default(),
             captures: HashMap::new(),
+            graphs_made: 0,
+            host: BTreeMap::new(),
+            deferred: VecDeque::new(),
         }
     }
 
@@ -212,7 +227,11 @@ impl Runtime {
             .map(|(_, memory)| u64::from(memory.live))
             .sum();
         LiveObjects {
-            graphs: self.graphs.count() as u64,
+            graphs: self
+                .graphs
+                .iter()
+                .filter(|(_, graph)| !graph.is_child)
+                .count() as u64,
             execs: self.execs.count() as u64,
             streams: (self.streams.count() - self.devices.len()) as u64,
             events: self.events.count() as u64,

@@ -164,35 +164,4 @@ impl Runtime {
             arguments: arguments.into(),
         }))
     }
-
-    /// Notes what a kernel node does to memory when its graph runs.
-    ///
-    /// # Errors
-    ///
-    /// 1 for what is no node.
-    pub fn note_kernel(
-        &mut self,
-        node: u64,
-        request: &KernelRequest,
-        arguments: Vec<u64>,
-    ) -> Outcome {
-        match self.kernel_effect(request, arguments) {
-            Some(effect) => self.note_effect(node, effect),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes what a node does to memory when its graph runs.
-    pub(super) fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
-        let place = crate::objects::id::Id::from_handle(node)
-            .and_then(|id| self.nodes.get(id))
-            .copied()
-            .ok_or(cudaError_t::INVALID_VALUE)?;
-        let graph = self
-            .graphs
-            .get_mut(place.graph)
-            .ok_or(cudaError_t::INVALID_VALUE)?;
-        graph.effects.push((place.index, effect));
-        Ok(())
-    }
 }

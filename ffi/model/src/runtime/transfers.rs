@@ -6,81 +6,147 @@
 
 use std::collections::HashMap;
 
-use cudart_ffi::cudaError_t;
+use cudart_ffi::{cudaError_t, cudaMemcpyKind};
 
 use super::{Outcome, Runtime};
+use crate::c_api::pointers::{read_host, write_host};
+use crate::clock::Nanos;
 use crate::kernels::program::{Memory, Thread};
 use crate::memory::contents::{Backing, NEVER_WRITTEN, PIECE, Place};
-use crate::objects::effects::{Effect, KernelRun};
+use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall, KernelRun, Side};
 use crate::profile::nanos;
 
 /// Instructions that one kernel may take; one that takes more is ended there.
 const BUDGET: u64 = 1 << 24;
+/// Bytes of a copy that are in the buffer at a time.
+const COPIED_AT_ONCE: u64 = 1 << 20;
 
 impl Runtime {
-    /// `cudaMemcpyAsync` to the device.
+    /// `cudaMemcpyAsync` and its relatives, in a stream. Returns when the call returns:
+    /// the copy is made at once, so a program that waits for it waits for its time.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 900 for one that captures, 1 for a range that is in
-    /// no live allocation.
-    pub fn copy_in(&mut self, address: u64, bytes: &[u8], stream: u64, current: i32) -> Outcome {
-        self.begin_copy(address, bytes.len() as u64, stream, current)?;
-        self.forget_what_went();
-        let mut memory = View::of(self);
-        for (at, &byte) in (address..).zip(bytes) {
-            memory.write(at, byte);
-        }
-        Ok(())
+    /// 400 for what is no stream, 900 for one that captures, 1 for a side on a device
+    /// that is in no live allocation.
+    pub fn copy_async(&mut self, copy: CopyRequest, stream: u64, current: i32) -> Outcome<Nanos> {
+        let id = self.stream(stream, current)?;
+        self.check_copy(copy)?;
+        let end = self.enqueue(id, nanos(self.profile.costs_us.kernel_on_device), 0);
+        self.apply(&[Effect::Copy(copy)]);
+        Ok(end)
     }
 
-    /// `cudaMemcpyAsync` from the device.
+    /// Which kind of memory each side of a copy is, from what the program says it is, or
+    /// from the addresses where it leaves that open.
     ///
     /// # Errors
     ///
-    /// As for [`copy_in`](Self::copy_in).
-    pub fn copy_out(
-        &mut self,
-        address: u64,
-        bytes: u64,
-        stream: u64,
-        current: i32,
-    ) -> Outcome<Vec<u8>> {
-        self.begin_copy(address, bytes, stream, current)?;
-        let mut memory = View::of(self);
-        Ok((address..address.saturating_add(bytes))
-            .map(|at| memory.read(at))
-            .collect())
+    /// 21 (`cudaErrorInvalidMemcpyDirection`) for an unknown kind.
+    pub fn sides(&self, kind: cudaMemcpyKind, to: u64, from: u64) -> Outcome<(Side, Side)> {
+        let side = |address: u64| {
+            if self.is_device_memory(address) {
+                Side::Device(address)
+            } else {
+                Side::Host(address)
+            }
+        };
+        // Memory that both sides can reach is the program's, whatever the kind says.
+        let device = |address: u64| {
+            if self.is_host_memory(address, 1) {
+                Side::Host(address)
+            } else {
+                Side::Device(address)
+            }
+        };
+        Ok(match kind {
+            cudaMemcpyKind::HOST_TO_HOST => (Side::Host(to), Side::Host(from)),
+            cudaMemcpyKind::HOST_TO_DEVICE => (device(to), Side::Host(from)),
+            cudaMemcpyKind::DEVICE_TO_HOST => (Side::Host(to), device(from)),
+            cudaMemcpyKind::DEVICE_TO_DEVICE => (device(to), device(from)),
+            cudaMemcpyKind::DEFAULT => (side(to), side(from)),
+            _ => return Err(cudaError_t(21)),
+        })
     }
 
-    fn begin_copy(&mut self, address: u64, bytes: u64, stream: u64, current: i32) -> Outcome {
-        let stream = self.stream(stream, current)?;
-        if bytes > 0 && !self.is_allocated(address, bytes) {
-            return Err(cudaError_t::INVALID_VALUE);
-        }
-        self.enqueue(stream, nanos(self.profile.costs_us.kernel_on_device), 0);
-        Ok(())
+    /// Refuses a copy whose device sides are in no live allocation.
+    pub(super) fn check_copy(&self, copy: CopyRequest) -> Outcome {
+        let valid = [copy.to, copy.from].iter().all(|side| match *side {
+            Side::Host(address) => address != 0 || copy.bytes == 0,
+            Side::Device(address) => copy.bytes == 0 || self.is_allocated(address, copy.bytes),
+        });
+        valid.then_some(()).ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    /// Does to memory what work does, in the order given.
+    /// Does to memory what work does, in the order given. At a function of the program
+    /// it stops: [`next_host_call`](Self::next_host_call) goes on.
     pub(super) fn apply(&mut self, effects: &[Effect]) {
         if effects.is_empty() {
             return;
         }
-        self.forget_what_went();
-        for effect in effects {
-            match effect {
-                Effect::Set {
-                    address,
-                    value,
-                    bytes,
-                } => self.set(*address, *value, *bytes),
-                Effect::Kernel(run) => self.run_kernel(run),
+        // Work that waits for a function of the program comes first.
+        if self.deferred.is_empty() {
+            self.forget_what_went();
+            let done = effects.iter().position(|effect| !self.apply_one(effect));
+            let rest = done.and_then(|done| effects.get(done..));
+            self.deferred
+                .extend(rest.unwrap_or_default().iter().cloned());
+        } else {
+            self.deferred.extend(effects.iter().cloned());
+        }
+    }
+
+    /// The next function of the program to call. What comes before it has been done,
+    /// and the caller calls it without the lock.
+    pub fn next_host_call(&mut self) -> Option<HostCall> {
+        while let Some(effect) = self.deferred.pop_front() {
+            if let Effect::Host(call) = effect {
+                return Some(call);
+            }
+            self.apply_one(&effect);
+        }
+        None
+    }
+
+    /// Whether it could be done here: all but a function of the program can.
+    fn apply_one(&mut self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Set(fill) => self.set(fill),
+            Effect::Copy(copy) => self.copy(*copy),
+            Effect::Kernel(run) => self.run_kernel(run),
+            Effect::Host(_) => return false,
+        }
+        true
+    }
+
+    fn set(&mut self, fill: &Fill) {
+        let value = fill.value.to_le_bytes();
+        let element = value.get(..fill.element_bytes as usize).unwrap_or(&value);
+        let byte = element.first().copied().unwrap_or(0);
+        let uniform = element.iter().all(|&other| other == byte);
+        for (address, bytes) in fill.rows() {
+            if self.is_host_memory(address, bytes) {
+                let row: Vec<u8> = element
+                    .iter()
+                    .copied()
+                    .cycle()
+                    .take(bytes as usize)
+                    .collect();
+                write_host(address, &row);
+            } else if uniform {
+                self.set_row(address, byte, bytes);
+            } else {
+                let mut memory = View::of(self);
+                for (at, byte) in
+                    (address..address.saturating_add(bytes)).zip(element.iter().copied().cycle())
+                {
+                    memory.write(at, byte);
+                }
             }
         }
     }
 
-    fn set(&mut self, address: u64, value: u8, bytes: u64) {
+    fn set_row(&mut self, address: u64, value: u8, bytes: u64) {
         let end = address.saturating_add(bytes);
         let block_bytes = self.profile.block_bytes();
         let mut at = address;
@@ -91,6 +157,34 @@ impl Runtime {
                 self.contents.fill(place, next - at, value);
             }
             at = next;
+        }
+    }
+
+    fn copy(&mut self, copy: CopyRequest) {
+        let mut buffer = vec![0_u8; copy.bytes.min(COPIED_AT_ONCE) as usize];
+        let mut done = 0;
+        while done < copy.bytes {
+            let length = (copy.bytes - done).min(COPIED_AT_ONCE);
+            let piece = buffer.get_mut(..length as usize).unwrap_or_default();
+            match copy.from {
+                Side::Host(address) => read_host(address.wrapping_add(done), piece),
+                Side::Device(address) => {
+                    let mut memory = View::of(self);
+                    for (at, byte) in (address.wrapping_add(done)..).zip(piece.iter_mut()) {
+                        *byte = memory.read(at);
+                    }
+                }
+            }
+            match copy.to {
+                Side::Host(address) => write_host(address.wrapping_add(done), piece),
+                Side::Device(address) => {
+                    let mut memory = View::of(self);
+                    for (at, &byte) in (address.wrapping_add(done)..).zip(piece.iter()) {
+                        memory.write(at, byte);
+                    }
+                }
+            }
+            done += length;
         }
     }
 

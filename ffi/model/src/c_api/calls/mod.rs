@@ -13,6 +13,7 @@ use super::entry::{look, run, take_last_error};
 use super::pointers::{handles, not_null, write};
 use crate::errors;
 use crate::functions::FunctionId as F;
+use crate::objects::effects::Fill;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
 mod libraries;
@@ -232,13 +233,8 @@ pub(super) unsafe fn cudaMemsetAsync(
 ) -> cudaError_t {
     run(F::cudaMemsetAsync, |call| {
         let device = call.thread.device;
-        call.runtime().memset_async(
-            dev_ptr as u64,
-            value as u8,
-            count as u64,
-            stream.0 as u64,
-            device,
-        )
+        let fill = Fill::bytes(dev_ptr as u64, value as u8, count as u64);
+        call.runtime().set_async(fill, stream.0 as u64, device)
     })
 }
 
@@ -390,10 +386,9 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
             shared_bytes: given.shared_mem_bytes,
             spin_clocks,
         };
-        let handle = call
-            .runtime()
-            .add_kernel_node(graph.0 as u64, &dependencies, &request)?;
-        call.runtime().note_kernel(handle, &request, arguments)?;
+        let handle =
+            call.runtime()
+                .add_kernel_node(graph.0 as u64, &dependencies, &request, arguments)?;
         // SAFETY: as above.
         unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
         Ok(())

@@ -7,6 +7,7 @@ use cudart_ffi::types::*;
 use super::super::entry::run;
 use super::super::pointers::{not_null, write};
 use crate::functions::FunctionId as F;
+use crate::objects::effects::CopyRequest;
 use crate::runtime::{KernelRequest, Outcome};
 
 // Pools
@@ -98,32 +99,19 @@ pub(in crate::c_api) unsafe fn cudaMemcpyAsync(
         if count == 0 {
             return Ok(());
         }
-        let (to, from) = (not_null(dst)?, not_null(src.cast_mut())?);
-        // No memory is longer, and no slice may be.
+        let (to, from) = (not_null(dst)? as u64, not_null(src.cast_mut())? as u64);
+        // No memory is longer.
         if count > isize::MAX as usize {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        match kind {
-            cudaMemcpyKind::HOST_TO_DEVICE => {
-                // SAFETY: not null, and the program promises `count` bytes to read.
-                let bytes = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), count) };
-                call.runtime().copy_in(to as u64, bytes, stream, device)
-            }
-            cudaMemcpyKind::DEVICE_TO_HOST => {
-                let bytes = call
-                    .runtime()
-                    .copy_out(from as u64, count as u64, stream, device)?;
-                // SAFETY: not null, and the program promises room for `count` bytes,
-                // as many as there are.
-                unsafe {
-                    to.cast::<u8>()
-                        .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-                }
-                Ok(())
-            }
-            // Policy: other directions are not modelled.
-            _ => Err(cudaError_t::NOT_SUPPORTED),
-        }
+        let (to, from) = call.runtime().sides(kind, to, from)?;
+        let copy = CopyRequest {
+            to,
+            from,
+            bytes: count as u64,
+        };
+        call.runtime().copy_async(copy, stream, device)?;
+        Ok(())
     })
 }
 

@@ -1,0 +1,248 @@
+//! Adding nodes that do not allocate or free.
+
+use std::sync::Arc;
+
+use cudart_ffi::cudaError_t;
+
+use super::{KernelRequest, Outcome, Runtime};
+use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
+use crate::objects::graph::{KernelNode, Work};
+use crate::objects::id::{EventId, Id};
+use crate::profile::nanos;
+
+impl Runtime {
+    /// Adds a node that does `work`.
+    fn add_node(&mut self, graph: u64, dependencies: &[u64], work: Work) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        let dependencies = self.dependencies(id, dependencies)?;
+        let (_, handle) = self.begin_node(id, &dependencies)?;
+        self.end_node(id, work, &dependencies, handle);
+        Ok(handle.to_handle())
+    }
+
+    /// `cudaGraphAddEmptyNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph, and for dependencies that are none of its nodes.
+    pub fn add_empty_node(&mut self, graph: u64, dependencies: &[u64]) -> Outcome<u64> {
+        self.add_node(graph, dependencies, Work::Empty)
+    }
+
+    /// `cudaGraphAddKernelNode`. `arguments` has one value a parameter.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above and for a shape that no device takes (M11), 98 and 400 for the
+    /// kernel.
+    pub fn add_kernel_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        request: &KernelRequest,
+        arguments: Vec<u64>,
+    ) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        self.dependencies(id, dependencies)?;
+        let node = self.kernel_node(request, arguments)?;
+        let effect = self.kernel_effect(request, node.arguments.to_vec());
+        let handle = self.add_node(graph, dependencies, Work::Kernel(Box::new(node)))?;
+        if let Some(effect) = effect {
+            self.note_effect(handle, effect)?;
+        }
+        Ok(handle)
+    }
+
+    fn kernel_node(&self, request: &KernelRequest, arguments: Vec<u64>) -> Outcome<KernelNode> {
+        let code = self.kernel(request.kernel)?;
+        let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_VALUE)?;
+        let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
+        Ok(KernelNode {
+            kernel: Id::from_handle(request.kernel).ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?,
+            name: Arc::from(code.name.as_str()),
+            grid: request.grid,
+            block: request.block,
+            shared_bytes: request.shared_bytes,
+            arguments: arguments.into(),
+            duration,
+        })
+    }
+
+    /// `cudaGraphKernelNodeSetParams`: what the node launches in execs that are made from
+    /// now on.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no kernel node, and as for [`add_kernel_node`](Self::add_kernel_node).
+    pub fn set_kernel_node(
+        &mut self,
+        node: u64,
+        request: &KernelRequest,
+        arguments: Vec<u64>,
+    ) -> Outcome {
+        self.kernel_node_params(node)?;
+        let new = self.kernel_node(request, arguments)?;
+        let effect = self.kernel_effect(request, new.arguments.to_vec());
+        let place = self.node_place(node)?;
+        let graph = self
+            .graphs
+            .get_mut(place.graph)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        let found = graph
+            .nodes
+            .get_mut(place.index as usize)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        found.work = Work::Kernel(Box::new(new));
+        let at = graph
+            .effects
+            .iter()
+            .position(|(index, _)| *index >= place.index)
+            .unwrap_or(graph.effects.len());
+        if graph
+            .effects
+            .get(at)
+            .is_some_and(|(index, _)| *index == place.index)
+        {
+            graph.effects.remove(at);
+        }
+        if let Some(effect) = effect {
+            graph.effects.insert(at, (place.index, effect));
+        }
+        Ok(())
+    }
+
+    /// `cudaGraphAddMemsetNode`, and a captured memset.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above, and for an element that is not of 1, 2 or 4 bytes or a row or column
+    /// of none.
+    pub fn add_set_node(&mut self, graph: u64, dependencies: &[u64], fill: Fill) -> Outcome<u64> {
+        if !matches!(fill.element_bytes, 1 | 2 | 4) || fill.width == 0 || fill.height == 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let duration = nanos(self.profile.costs_us.kernel_on_device);
+        let work = Work::Set {
+            fill: Box::new(fill),
+            duration,
+        };
+        let handle = self.add_node(graph, dependencies, work)?;
+        self.note_effect(handle, Effect::Set(fill))?;
+        Ok(handle)
+    }
+
+    /// `cudaGraphAddMemcpyNode1D`, and a captured copy.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above, and for a side that is null.
+    pub fn add_copy_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        copy: CopyRequest,
+    ) -> Outcome<u64> {
+        if copy.bytes == 0 || [copy.to, copy.from].iter().any(|side| side.address() == 0) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let duration = nanos(self.profile.costs_us.kernel_on_device);
+        let work = Work::Copy {
+            copy: Box::new(copy),
+            duration,
+        };
+        let handle = self.add_node(graph, dependencies, work)?;
+        self.note_effect(handle, Effect::Copy(copy))?;
+        Ok(handle)
+    }
+
+    /// `cudaGraphAddHostNode`.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above, and for no function.
+    pub fn add_host_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        call: HostCall,
+    ) -> Outcome<u64> {
+        if call.function == 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let handle = self.add_node(graph, dependencies, Work::Host(call))?;
+        self.note_effect(handle, Effect::Host(call))?;
+        Ok(handle)
+    }
+
+    /// `cudaGraphAddEventRecordNode`, or with `wait` `cudaGraphAddEventWaitNode`. Policy:
+    /// the node takes no time, and the event does not notice it.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above, 400 for what is no event.
+    pub fn add_event_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        event: u64,
+        wait: bool,
+    ) -> Outcome<u64> {
+        let event: EventId = Id::from_handle(event)
+            .filter(|&id| self.events.get(id).is_some())
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?;
+        let work = if wait {
+            Work::WaitEvent(event)
+        } else {
+            Work::RecordEvent(event)
+        };
+        self.add_node(graph, dependencies, work)
+    }
+
+    /// `cudaGraphAddChildGraphNode`: the node runs a copy of the child.
+    ///
+    /// # Errors
+    ///
+    /// 1 as above, 801 for a child with memory nodes (R26).
+    pub fn add_child_graph_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        child: u64,
+    ) -> Outcome<u64> {
+        let id = self.graph_id(graph)?;
+        self.dependencies(id, dependencies)?;
+        let child = self.graph_id(child)?;
+        if child == id {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let copy = self.copy_graph(child)?;
+        let (duration, effects) = match self.graphs.get_mut(copy) {
+            Some(graph) => {
+                graph.is_child = true;
+                let effects: Vec<Effect> = graph.effects.iter().map(|(_, e)| e.clone()).collect();
+                (graph.duration(), effects)
+            }
+            None => (0, Vec::new()),
+        };
+        let work = Work::Child {
+            graph: copy,
+            duration,
+        };
+        let handle = self.add_node(graph, dependencies, work)?;
+        for effect in effects {
+            self.note_effect(handle, effect)?;
+        }
+        Ok(handle)
+    }
+
+    /// Notes what a node does to memory when its graph runs.
+    fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
+        let place = self.node_place(node)?;
+        let graph = self
+            .graphs
+            .get_mut(place.graph)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        graph.effects.push((place.index, effect));
+        Ok(())
+    }
+}

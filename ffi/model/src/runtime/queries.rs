@@ -1,0 +1,275 @@
+//! Questions about graphs: their nodes, edges and parameters.
+
+use cudart_ffi::{CUgraphExecUpdateResult, CUgraphNodeType, cudaError_t};
+
+use super::{Outcome, Runtime};
+use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
+use crate::objects::exec::Structure;
+use crate::objects::graph::{Graph, KernelNode, Node, NodePlace, Work};
+use crate::objects::id::{ExecId, GraphId, Id, NodeId};
+use crate::profile::nanos;
+
+/// An edge: the node that comes first, and the one after it.
+pub type Edge = (u64, u64);
+
+/// Why an update of an exec was refused, and at which node of the new graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpdateRefused {
+    /// What differs.
+    pub result: CUgraphExecUpdateResult,
+    /// The node, or 0 if it is none by itself.
+    pub node: u64,
+}
+
+impl Runtime {
+    /// `cudaGraphGetNodes`: in the order of their making.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph.
+    pub fn graph_nodes(&self, graph: u64) -> Outcome<Vec<u64>> {
+        let graph = self.graph(self.graph_id(graph)?)?;
+        Ok(graph
+            .live_nodes()
+            .map(|(_, node)| node.handle.to_handle())
+            .collect())
+    }
+
+    /// `cudaGraphGetRootNodes`: the nodes that come after no other.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph.
+    pub fn graph_root_nodes(&self, graph: u64) -> Outcome<Vec<u64>> {
+        let graph = self.graph(self.graph_id(graph)?)?;
+        Ok(graph
+            .live_nodes()
+            .filter(|(_, node)| node.dependencies.is_empty())
+            .map(|(_, node)| node.handle.to_handle())
+            .collect())
+    }
+
+    /// `cudaGraphGetEdges`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph.
+    pub fn graph_edges(&self, graph: u64) -> Outcome<Vec<Edge>> {
+        let graph = self.graph(self.graph_id(graph)?)?;
+        let mut edges = Vec::new();
+        for (from, to, _) in numbered_edges(graph) {
+            let handle = |number: u32| Some(graph.nodes.get(number as usize)?.handle.to_handle());
+            edges.extend(handle(from).zip(handle(to)));
+        }
+        Ok(edges)
+    }
+
+    /// `cudaGraphNodeGetType`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no node.
+    pub fn node_type(&self, node: u64) -> Outcome<CUgraphNodeType> {
+        self.node(node)?
+            .1
+            .work
+            .node_type()
+            .ok_or(cudaError_t::INVALID_VALUE)
+    }
+
+    /// `cudaGraphNodeGetDependencies`: in the order in which they were given.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no node.
+    pub fn node_dependencies(&self, node: u64) -> Outcome<Vec<u64>> {
+        let (graph, node) = self.node(node)?;
+        let graph = self.graph(graph)?;
+        Ok(node
+            .dependencies
+            .iter()
+            .filter_map(|&before| graph.nodes.get(before as usize))
+            .map(|before| before.handle.to_handle())
+            .collect())
+    }
+
+    /// `cudaGraphNodeGetDependentNodes`: in the order of their making.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no node.
+    pub fn node_dependents(&self, node: u64) -> Outcome<Vec<u64>> {
+        let place = self.node_place(node)?;
+        let graph = self.graph(place.graph)?;
+        Ok(graph
+            .live_nodes()
+            .filter(|(_, after)| after.dependencies.contains(&place.index))
+            .map(|(_, after)| after.handle.to_handle())
+            .collect())
+    }
+
+    /// `cudaGraphKernelNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no kernel node.
+    pub fn kernel_node_params(&self, node: u64) -> Outcome<&KernelNode> {
+        match &self.node(node)?.1.work {
+            Work::Kernel(kernel) => Ok(kernel),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaGraphMemsetNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no memset node.
+    pub fn set_node_params(&self, node: u64) -> Outcome<Fill> {
+        match &self.node(node)?.1.work {
+            Work::Set { fill, .. } => Ok(**fill),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaGraphMemcpyNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no copy node.
+    pub fn copy_node_params(&self, node: u64) -> Outcome<CopyRequest> {
+        match &self.node(node)?.1.work {
+            Work::Copy { copy, .. } => Ok(**copy),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaGraphHostNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no host node.
+    pub fn host_node_params(&self, node: u64) -> Outcome<HostCall> {
+        match &self.node(node)?.1.work {
+            Work::Host(call) => Ok(*call),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaGraphChildGraphNodeGetGraph`: the copy that the node runs.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no child graph node.
+    pub fn child_graph(&self, node: u64) -> Outcome<u64> {
+        match self.node(node)?.1.work {
+            Work::Child { graph, .. } => Ok(graph.to_handle()),
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaGraphExecUpdate`: the exec does from now on what the graph does. It has to
+    /// have the exec's nodes and edges, and none that allocates or frees: the result of
+    /// updating those is not documented (R27), and is refused here.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no exec or no graph; else 910 with what differs.
+    pub fn exec_update(&mut self, exec: u64, graph: u64) -> Outcome<Result<(), UpdateRefused>> {
+        let exec: ExecId = Id::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
+        let old = self.execs.get(exec).ok_or(cudaError_t::INVALID_VALUE)?;
+        let graph = self.graph(self.graph_id(graph)?)?;
+        let new = self.structure(graph);
+        let refused = |result, node| Ok(Err(UpdateRefused { result, node }));
+        if new.edges != old.structure.edges || new.types.len() != old.structure.types.len() {
+            return refused(CUgraphExecUpdateResult::TOPOLOGY_CHANGED, 0);
+        }
+        let differs = new
+            .types
+            .iter()
+            .zip(&old.structure.types)
+            .position(|(new, old)| new != old);
+        let handle = |at: usize| {
+            let node = graph.live_nodes().nth(at);
+            node.map_or(0, |(_, node)| node.handle.to_handle())
+        };
+        if let Some(at) = differs {
+            return refused(CUgraphExecUpdateResult::NODE_TYPE_CHANGED, handle(at));
+        }
+        if graph.has_memory_nodes {
+            return refused(CUgraphExecUpdateResult::NOT_SUPPORTED, 0);
+        }
+        let effects: std::sync::Arc<[Effect]> =
+            graph.effects.iter().map(|(_, e)| e.clone()).collect();
+        let duration = self.exec_duration(graph);
+        if let Some(exec) = self.execs.get_mut(exec) {
+            exec.effects = effects;
+            exec.duration = duration;
+        }
+        Ok(Ok(()))
+    }
+
+    /// How long an exec of a graph lasts on the device.
+    pub(super) fn exec_duration(&self, graph: &Graph) -> crate::clock::Nanos {
+        match graph.duration() {
+            // With alloc and free nodes only, nothing runs on the device.
+            0 => 0,
+            work => work.saturating_add(nanos(self.profile.costs_us.graph_on_device)),
+        }
+    }
+
+    /// A graph's nodes and edges as an update compares them, child graphs included.
+    pub(super) fn structure(&self, graph: &Graph) -> Structure {
+        let mut structure = Structure::default();
+        // Destroyed nodes leave gaps in the numbers.
+        let mut places = vec![u32::MAX; graph.nodes.len()];
+        for (at, (number, node)) in (0_u32..).zip(graph.live_nodes()) {
+            if let Some(place) = places.get_mut(number as usize) {
+                *place = at;
+            }
+            let kind = node.work.node_type().unwrap_or(CUgraphNodeType::EMPTY).0;
+            structure.types.push(u8::try_from(kind).unwrap_or(u8::MAX));
+            for before in &node.dependencies {
+                let from = places.get(*before as usize).copied();
+                structure.edge(from.unwrap_or(u32::MAX), at);
+            }
+            if let Work::Child { graph, .. } = node.work
+                && let Ok(child) = self.graph(graph)
+            {
+                structure.child(&self.structure(child));
+            }
+        }
+        structure.types.shrink_to_fit();
+        structure
+    }
+
+    pub(super) fn node_place(&self, handle: u64) -> Outcome<NodePlace> {
+        NodeId::from_handle(handle)
+            .and_then(|id| self.nodes.get(id))
+            .copied()
+            .ok_or(cudaError_t::INVALID_VALUE)
+    }
+
+    pub(super) fn node(&self, handle: u64) -> Outcome<(GraphId, &Node)> {
+        let place = self.node_place(handle)?;
+        let node = self
+            .graph(place.graph)?
+            .nodes
+            .get(place.index as usize)
+            .ok_or(cudaError_t::INVALID_VALUE)?;
+        Ok((place.graph, node))
+    }
+}
+
+/// A graph's edges by node numbers, by the first node and then by the second, each with
+/// its place among the second one's dependencies.
+pub(super) fn numbered_edges(graph: &Graph) -> Vec<(u32, u32, usize)> {
+    let mut edges = Vec::new();
+    for (to, node) in graph.live_nodes() {
+        for (place, &from) in node.dependencies.iter().enumerate() {
+            edges.push((from, to, place));
+        }
+    }
+    edges.sort_unstable();
+    edges
+}
