@@ -154,6 +154,21 @@ pub struct BackendArgs {
     pub kernel_route: KernelRouteChoice,
 }
 
+impl BackendArgs {
+    /// The files that these options, and the environment in their place, have read.
+    pub fn files_read(&self) -> impl Iterator<Item = PathBuf> {
+        let profile = self.model_profile.clone().map(OsString::from);
+        let profile = profile.or_else(|| std::env::var_os("CUDART_MODEL_PROFILE"));
+        [
+            self.ptx.clone(),
+            self.cudart.clone(),
+            profile.map(PathBuf::from),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
 /// What to write of a result.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {

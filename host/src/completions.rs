@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 
 use crate::cli::{Cli, CompletionsArgs, ManualArgs};
 use crate::exit::{self, Stop};
-use crate::stdout;
+use crate::output;
 
 /// Prints a shell's completions.
 ///
@@ -18,7 +18,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, Stop> {
     let mut text = Vec::new();
     let mut command = Cli::command();
     clap_complete::generate(args.shell, &mut command, env!("CARGO_PKG_NAME"), &mut text);
-    stdout::print(&text)?;
+    output::print(&[], &text)?;
     Ok(ExitCode::from(exit::PASS))
 }
 
@@ -37,7 +37,7 @@ pub fn manual(args: &ManualArgs) -> Result<ExitCode, Stop> {
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(command).render(&mut text)?;
-    stdout::print(&text)?;
+    output::print(&[], &text)?;
     Ok(ExitCode::from(exit::PASS))
 }
 

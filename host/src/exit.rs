@@ -16,6 +16,9 @@ pub const WAIVED: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
 /// Exit code of a run that Ctrl-C ended, as shells have it for SIGINT.
 pub const INTERRUPTED: u8 = 130;
+/// Exit code of a run whose reader has closed standard output, as shells have it for
+/// SIGPIPE.
+pub const CLOSED_PIPE: u8 = 141;
 /// Exit code of wrong usage (`EX_USAGE`).
 pub const USAGE: u8 = 64;
 
@@ -49,6 +52,8 @@ pub enum StopKind {
     Waived,
     /// The arguments are wrong.
     Usage,
+    /// The reader of standard output has closed it, and nothing else is written.
+    ClosedPipe,
 }
 
 impl Stop {
@@ -79,6 +84,16 @@ impl Stop {
         }
     }
 
+    /// Standard output was closed by its reader.
+    #[must_use]
+    pub fn closed_pipe() -> Self {
+        Self {
+            kind: StopKind::ClosedPipe,
+            what: "standard output was closed".to_owned(),
+            remedy: "read it to its end, or write it to a file with --output".to_owned(),
+        }
+    }
+
     /// The exit code.
     #[must_use]
     pub fn code(&self) -> u8 {
@@ -86,6 +101,7 @@ impl Stop {
             StopKind::Error => FAIL,
             StopKind::Waived => WAIVED,
             StopKind::Usage => USAGE,
+            StopKind::ClosedPipe => CLOSED_PIPE,
         }
     }
 }
@@ -112,7 +128,7 @@ impl From<KernelError> for Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
-            StopKind::Error | StopKind::Usage => "error",
+            StopKind::Error | StopKind::Usage | StopKind::ClosedPipe => "error",
             StopKind::Waived => "waived",
         };
         write!(f, "{kind}: {}\n  try: {}", self.what, self.remedy)

@@ -8,8 +8,8 @@ use clap::builder::styling::Style;
 use crate::cli::ExplainArgs;
 use crate::exit::{self, Stop};
 use crate::experiments::{EXPERIMENTS, Experiment};
+use crate::output;
 use crate::rules::{self, Rule};
-use crate::stdout;
 
 const BOLD: Style = Style::new().bold();
 
@@ -116,6 +116,6 @@ fn paragraph(text: &str, indent: &str) -> String {
 }
 
 fn print(text: &str) -> Result<ExitCode, Stop> {
-    stdout::print(text.as_bytes())?;
+    output::print(&[], text.as_bytes())?;
     Ok(ExitCode::from(exit::PASS))
 }

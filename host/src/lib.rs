@@ -21,11 +21,11 @@ pub mod experiments;
 mod explain;
 mod host_memory;
 pub mod kernel;
+mod output;
 pub mod plan;
 mod report;
 pub mod results;
 pub mod rules;
 mod run;
-mod stdout;
 
 pub use run::run;

@@ -83,20 +83,6 @@ fn an_output_that_cannot_be_written_fails_before_anything_runs() {
 }
 
 #[test]
-fn two_outputs_are_never_one_file() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let both = |report: &str| {
-        on_the_model()
-            .in_folder(folder.path())
-            .args(&["--output", "result", "--report", report])
-            .ends()
-    };
-    both("./result").refused_with(64, "give each a file of its own");
-    both("-").refused_with(64, "name a file for it");
-    assert_eq!(both("page").code, 0);
-}
-
-#[test]
 fn what_is_refused_leaves_an_earlier_result_as_it_was() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let earlier = folder.path().join("earlier.json");

@@ -13,10 +13,10 @@ pub use series::{Pair, Point, Series, side_by_side};
 
 use crate::cli::CompareArgs;
 use crate::exit::{self, Stop};
+use crate::output;
 use crate::report::units;
 use crate::results::read;
 use crate::results::{Action, BackendKind, RunResult};
-use crate::stdout;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -50,7 +50,7 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
     let left = side(&args.left)?;
     let right = side(&args.right)?;
     let (text, count) = table(&left, &right, args.quiet);
-    stdout::print(text.as_bytes())?;
+    output::print(&[&args.left, &args.right], text.as_bytes())?;
     Ok(ExitCode::from(match count.different {
         0 => exit::PASS,
         _ => exit::FAIL,

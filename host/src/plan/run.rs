@@ -1,13 +1,13 @@
 //! From the arguments of `plan` to its result.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cudart_model::Profile;
+use safe_io::Outputs;
 
 use super::analysis::analyse;
 use super::args::{PlanArgs, PlanFormat};
@@ -23,7 +23,8 @@ use super::text;
 use crate::backend;
 use crate::exit::{self, Stop};
 use crate::kernel::ptx::KernelSource;
-use crate::report::{self, plan_page};
+use crate::output;
+use crate::report::plan_page;
 use crate::results::Verdict;
 use cuda_graphs::{Device, Runtime};
 
@@ -45,14 +46,19 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
     let machine = machine(args)?;
     let input = input::read(&args.files, args.recompute)?;
     // Opened before anything runs, so that a bad path fails early.
-    let mut out = open(&args.output)?;
-    let report = args.report.as_deref().map(report::create).transpose()?;
+    let outputs = Outputs::new(args.files.iter().cloned().chain(args.on.files_read()));
+    let mut out = outputs.open(&args.output).map(output::styled)?;
+    let report = args.report.as_deref();
+    let report = report
+        .map(|path| output::page(&outputs, path))
+        .transpose()?;
     if args.dump_scenario {
         let graphs = match input {
             Input::Graphs(graphs) => graphs,
             Input::Scenario(scenario) => distinct(&scenario),
         };
-        not_cut_off(scenario::write(&graphs, &mut out).and_then(|()| out.flush()))?;
+        scenario::write(&graphs, &mut out)?;
+        output::commit(outputs)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut planner = Planner::new(args, machine);
@@ -64,10 +70,11 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
         planner.verify()?;
     }
     let plan = planner.plan;
-    not_cut_off(write(&plan, args, &mut out))?;
-    if let Some(file) = report {
-        plan_page::write(&plan, &mut BufWriter::new(file))?;
+    write(&plan, args, &mut out)?;
+    if let Some(mut file) = report {
+        plan_page::write(&plan, &mut file)?;
     }
+    output::commit(outputs)?;
     Ok(ExitCode::from(code(&plan)))
 }
 
@@ -82,14 +89,6 @@ fn write(plan: &Plan, args: &PlanArgs, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Whoever closed the pipe has read enough.
-fn not_cut_off(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
-}
-
 /// The machine to plan for: the H200 unless another is named.
 fn machine(args: &PlanArgs) -> Result<Profile, Stop> {
     match &args.on.model_profile {
@@ -101,14 +100,6 @@ fn machine(args: &PlanArgs) -> Result<Profile, Stop> {
             )
         }),
     }
-}
-
-fn open(path: &Path) -> Result<Box<dyn Write>, Stop> {
-    if path == Path::new("-") {
-        return Ok(Box::new(BufWriter::new(anstream::stdout())));
-    }
-    let file = report::create(path)?;
-    Ok(Box::new(BufWriter::new(anstream::AutoStream::auto(file))))
 }
 
 fn code(plan: &Plan) -> u8 {

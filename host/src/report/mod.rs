@@ -12,14 +12,13 @@ mod svg;
 mod text;
 pub(crate) mod units;
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
 
-use anstream::AutoStream;
+use safe_io::Outputs;
 
 use crate::cli::{Format, OutputArgs};
 use crate::exit::Stop;
+use crate::output;
 use crate::results::{DeviceResult, ExperimentResult, RunResult};
 
 /// Writes a run's result, as it comes or when it is whole. What a form has no use
@@ -52,6 +51,7 @@ trait Reporter {
 /// Every report that was asked for.
 pub struct Reports {
     reporters: Vec<Box<dyn Reporter>>,
+    outputs: Outputs,
 }
 
 impl Reports {
@@ -101,13 +101,20 @@ impl Reports {
         }
     }
 
-    /// The run is over.
+    /// Whether the reader of standard output has closed it and nothing else is written.
+    #[must_use]
+    pub fn nobody_reads(&self) -> bool {
+        self.outputs.nobody_reads()
+    }
+
+    /// The run is over: every output is put in its place.
     ///
     /// # Errors
     ///
     /// Those of writing.
-    pub fn end(&mut self, result: &RunResult) -> io::Result<()> {
-        self.each(|reporter| reporter.end(result))
+    pub fn end(&mut self, result: &RunResult) -> Result<(), Stop> {
+        self.each(|reporter| reporter.end(result))?;
+        self.commit()
     }
 
     /// Writes a result that is whole already.
@@ -115,7 +122,7 @@ impl Reports {
     /// # Errors
     ///
     /// Those of writing.
-    pub fn show(&mut self, result: &RunResult) -> io::Result<()> {
+    pub fn show(&mut self, result: &RunResult) -> Result<(), Stop> {
         self.each(|reporter| {
             reporter.begin(result)?;
             for section in &result.devices {
@@ -126,7 +133,12 @@ impl Reports {
                 reporter.device_end(section)?;
             }
             reporter.end(result)
-        })
+        })?;
+        self.commit()
+    }
+
+    fn commit(&self) -> Result<(), Stop> {
+        output::commit(self.outputs.clone())
     }
 
     fn each(
@@ -144,84 +156,35 @@ impl Reports {
 /// # Errors
 ///
 /// An output that cannot be written.
-pub fn open(args: &OutputArgs) -> Result<Reports, Stop> {
+pub fn open(args: &OutputArgs, outputs: Outputs) -> Result<Reports, Stop> {
     if args.quiet && args.format != Format::Text {
         return Err(Stop::usage(
             "--quiet is for the text; other formats are written whole or not at all",
             "leave one of --quiet and --format out",
         ));
     }
-    let to_terminal = args.output == Path::new("-");
-    let out = open_output(&args.output)?;
+    let out = outputs.open(&args.output)?;
+    let columns = columns(out.is_stdout());
     let main: Box<dyn Reporter> = match args.format {
-        Format::Text if args.quiet => Box::new(text::Verdicts::new(out)),
-        Format::Text => Box::new(text::Text::new(out, columns(to_terminal))),
-        Format::Json => Box::new(json::Json::new(out)),
-        Format::Csv => Box::new(csv::Csv::new(out)),
+        Format::Text if args.quiet => Box::new(text::Verdicts::new(output::styled(out))),
+        Format::Text => Box::new(text::Text::new(output::styled(out), columns)),
+        Format::Json => Box::new(json::Json::new(Box::new(out))),
+        Format::Csv => Box::new(csv::Csv::new(Box::new(out))),
     };
     let mut reporters = vec![main];
     if let Some(path) = &args.report {
-        if is_one_file(path, &args.output) {
-            return Err(Stop::usage(
-                format!("--report and --output both name {}", path.display()),
-                "give each a file of its own",
-            ));
-        }
-        let out = Box::new(create(path)?);
-        reporters.push(Box::new(html::Html::new(out)));
+        let out = output::page(&outputs, path)?;
+        reporters.push(Box::new(html::Html::new(Box::new(out))));
     }
     if let Some(folder) = &args.svg {
-        reporters.push(Box::new(svg::Svg::new(folder)?));
+        outputs.check_folder(folder)?;
+        reporters.push(Box::new(svg::Svg::new(folder, outputs.clone())));
     }
-    Ok(Reports { reporters })
-}
-
-/// Whether both paths lead to one file that is there. A device, such as the null
-/// device, takes what two write.
-fn is_one_file(a: &Path, b: &Path) -> bool {
-    let file = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
-    file(a).is_some_and(|a| file(b) == Some(a))
+    Ok(Reports { reporters, outputs })
 }
 
 /// The terminal's width, where the text goes to one.
 fn columns(to_stdout: bool) -> Option<usize> {
     let (width, _) = to_stdout.then(|| terminal_size::terminal_size_of(io::stdout()))??;
     Some(usize::from(width.0))
-}
-
-fn open_output(path: &Path) -> Result<Box<dyn Write>, Stop> {
-    if path == Path::new("-") {
-        return Ok(Box::new(anstream::stdout()));
-    }
-    Ok(Box::new(AutoStream::auto(create(path)?)))
-}
-
-/// Creates a file of output, which standard output cannot take the place of.
-///
-/// # Errors
-///
-/// `-`, or a file that cannot be written.
-pub(crate) fn create(path: &Path) -> Result<File, Stop> {
-    if path == Path::new("-") {
-        return Err(Stop::usage(
-            "a report is not written to standard output",
-            "name a file for it",
-        ));
-    }
-    File::create(path).map_err(|error| {
-        Stop::usage(
-            format!("cannot write {}: {error}", path.display()),
-            "give a file that can be written",
-        )
-    })
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        let remedy = match error.kind() {
-            io::ErrorKind::BrokenPipe => "read it to its end, or write it to a file with --output",
-            _ => "make room for it, or name another place with --output",
-        };
-        Self::error(format!("cannot write the report: {error}"), remedy)
-    }
 }

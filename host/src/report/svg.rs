@@ -1,41 +1,52 @@
 //! The charts alone, each an SVG file that follows the reader's colour scheme.
 
-use std::fs;
-use std::io;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use safe_io::Outputs;
 
 use super::Reporter;
 use super::charts::{self, Chart, STYLE};
 use super::markup::element;
-use crate::exit::Stop;
 use crate::results::RunResult;
 
 /// Writes the files when the result is whole.
 pub(super) struct Svg {
     folder: PathBuf,
+    outputs: Outputs,
+    /// How many files of a name there are: an experiment may be run twice.
+    names: BTreeMap<String, usize>,
 }
 
+/// Characters of an experiment's name in a file's name.
+const LONGEST_NAME: usize = 100;
+
 impl Svg {
-    /// Makes the directory if it is missing.
-    pub(super) fn new(folder: &Path) -> Result<Self, Stop> {
-        fs::create_dir_all(folder).map_err(|error| {
-            Stop::usage(
-                format!("cannot write to {}: {error}", folder.display()),
-                "give a directory that can be written",
-            )
-        })?;
-        Ok(Self {
+    /// For files in a folder, which is made if it is missing.
+    pub(super) fn new(folder: &Path, outputs: Outputs) -> Self {
+        Self {
             folder: folder.to_owned(),
-        })
+            outputs,
+            names: BTreeMap::new(),
+        }
     }
 
-    fn write(&self, name: &str, chart: Chart) -> io::Result<()> {
+    fn write(&mut self, name: &str, chart: Chart) -> io::Result<()> {
         let style = element("style").text(STYLE);
         let svg = chart.wide.child(style);
         // A result that was read may name its experiments as it likes.
-        let name = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
-        let path = self.folder.join(format!("{name}-{}.svg", chart.slug));
-        fs::write(path, format!("{svg}\n"))
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = name.chars().take(LONGEST_NAME).map(plain).collect();
+        let name = format!("{name}-{}", chart.slug);
+        let count = self.names.entry(name.clone()).or_insert(0);
+        *count += 1;
+        let file = match count {
+            1 => format!("{name}.svg"),
+            number => format!("{name}-{number}.svg"),
+        };
+        let out = self.outputs.open_in(&self.folder, &file);
+        writeln!(out.map_err(io::Error::other)?, "{svg}")
     }
 }
 

@@ -8,6 +8,8 @@ mod repeat;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
+use safe_io::Outputs;
+
 use crate::backend::{self, Chosen};
 use crate::cli::{Cli, Command, DeviceChoice, RunArgs};
 use crate::exit::{self, Stop, StopKind};
@@ -36,7 +38,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         Some(Command::Explain(args)) => explain::explain(args),
         Some(Command::Show(args)) => {
             let result = read::read(&args.result)?;
-            report::open(&args.output)?.show(&result)?;
+            report::open(&args.output, Outputs::new([&args.result]))?.show(&result)?;
             Ok(exit::code_of(&result))
         }
         Some(Command::Compare(args)) => compare::compare(args),
@@ -54,8 +56,11 @@ fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
         why,
     } = backend::choose(&args.on)?;
     ask_before_filling(args, is_gpu(&runtime))?;
-    // Last of what may refuse to run: it empties the files that are there.
-    let reporter = report::open(&args.output)?;
+    let outputs = Outputs::new(args.on.files_read());
+    if let Some(library) = runtime.path() {
+        outputs.add_input(library);
+    }
+    let reporter = report::open(&args.output, outputs)?;
     let choices = Choices {
         graphs: args.graphs,
         allocation_bytes: args.bytes.as_u64(),
@@ -91,6 +96,7 @@ impl<'a> Run<'a> {
         let start = Instant::now();
         self.reporter.begin(&self.result)?;
         for &ordinal in devices {
+            self.somebody_reads()?;
             if self.interrupt.asked() {
                 break;
             }
@@ -135,6 +141,7 @@ impl<'a> Run<'a> {
         let wanted = chosen.len();
         if self.args.repeat == 1 {
             for experiment in chosen {
+                self.somebody_reads()?;
                 if self.interrupt.asked() {
                     break;
                 }
@@ -148,6 +155,14 @@ impl<'a> Run<'a> {
             self.note(|section| section.repeat = Some(cycles.repeat));
         }
         self.end_section(wanted)
+    }
+
+    /// Ends the run where what is left of it would be shown to nobody.
+    fn somebody_reads(&self) -> Result<(), Stop> {
+        match self.reporter.nobody_reads() {
+            true => Err(Stop::closed_pipe()),
+            false => Ok(()),
+        }
     }
 
     fn report_experiment(&mut self, experiment: ExperimentResult) -> Result<(), Stop> {
