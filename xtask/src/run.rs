@@ -6,9 +6,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
+use cudart_ffi::loader::Version;
 
+use crate::doctor;
 use crate::host::{self, PACKAGE};
-use crate::kernel::{self, Emit, With};
+use crate::kernel::{self, BuiltKernel, Emit, With};
 use crate::toolchain::Env;
 
 /// Options of `cargo xtask run`.
@@ -57,7 +59,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
             emit: Emit::Ptx,
             bless: false,
         };
-        let built = kernel::build(&kernel_args, root, &Env::real())?;
+        let built = kernel_for_the_driver(kernel_args, root)?;
         eprintln!("{}", built.why);
         vec![OsString::from("--ptx"), built.path.into_os_string()]
     };
@@ -75,4 +77,45 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let status = command.status().context("cannot start cargo")?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// The kernel as asked for. Where the compiler was left open and the driver is too old for
+/// what the best one writes, rustc's PTX is taken, which every driver loads.
+fn kernel_for_the_driver(args: kernel::Args, root: &Path) -> anyhow::Result<BuiltKernel> {
+    let env = Env::real();
+    let built = kernel::build(&args, root, &env)?;
+    let driver = doctor::driver_version(root);
+    if args.with != With::Auto || !is_too_new(kernel::first_driver(&built.path), driver) {
+        return Ok(built);
+    }
+    let older = kernel::Args {
+        with: With::Rustc,
+        ..args
+    };
+    let mut older = kernel::build(&older, root, &env)?;
+    older
+        .why
+        .push_str("; not rust-cuda: its PTX needs a newer driver");
+    Ok(older)
+}
+
+/// Whether PTX that needs the first driver is too new for the other.
+fn is_too_new(needs: Option<Version>, driver: Option<Version>) -> bool {
+    needs.zip(driver).is_some_and(|(needs, has)| has < needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_is_too_new_only_for_a_driver_that_is_known_to_be_older() {
+        let version = |number| Some(Version(number));
+        assert!(is_too_new(version(12090), version(12040)));
+        assert!(!is_too_new(version(12090), version(12090)));
+        assert!(!is_too_new(version(12090), version(13000)));
+        // Without a driver the simulated runtime is used, which loads either.
+        assert!(!is_too_new(version(12090), None));
+        assert!(!is_too_new(None, version(11040)));
+    }
 }

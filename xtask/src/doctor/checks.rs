@@ -75,12 +75,23 @@ pub fn rust_cuda(env: &Env, root: &Path) -> Group {
     checks.push(Check::of(
         "LLVM 7",
         llvm::find(env).map(|llvm| {
-            let kind = if llvm.shared { "shared" } else { "static" };
+            let kind = match &llvm.shared_dir {
+                Some(folder) => format!("shared, {}", folder.display()),
+                None => "static".to_owned(),
+            };
             format!("{} ({kind}), {}", llvm.version, llvm.config.display())
         }),
     ));
     checks.push(Check::of("C++ compiler", clang::cxx(env).map(shown)));
-    checks.push(Check::of("libclang", clang::libclang(env).map(shown)));
+    let libclang = clang::libclang(env);
+    checks.push(Check::of(
+        "libclang",
+        libclang.as_ref().map(shown).map_err(Trouble::clone),
+    ));
+    checks.push(match &libclang {
+        Ok(libclang) => Check::of("clang's headers", clang::headers(env, libclang)),
+        Err(_) => Check::skipped("clang's headers", "libclang"),
+    });
     let toolkit = cuda::find(env);
     checks.push(Check::of(
         "CUDA toolkit",

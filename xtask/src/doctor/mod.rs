@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use cudart_ffi::loader::Version;
 use serde::Serialize;
 
 use crate::toolchain::Env;
@@ -160,6 +161,12 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(
         report.groups.iter().any(|group| lacking(&group)),
     )))
+}
+
+/// The newest CUDA that this machine's driver supports; nothing without a driver.
+pub fn driver_version(root: &Path) -> Option<Version> {
+    let version = gpu::Found::here(root).library?.driver_version;
+    (version > 0).then_some(Version(version))
 }
 
 /// Looks at everything.

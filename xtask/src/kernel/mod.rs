@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use cudart_ffi::loader::Version;
+use cudart_ffi::ptx::PtxHeader;
 
 pub use arch::Arch;
 pub use provenance::Provenance;
@@ -32,7 +34,7 @@ pub enum Kernel {
     /// Keeps a thread busy: what graphs are held open with.
     #[default]
     ClockBlock,
-    /// Writes to memory: what shows that data survives. By rustc only.
+    /// Writes to memory: shows that data survives.
     NegatedSquares,
 }
 
@@ -58,6 +60,22 @@ impl Kernel {
         match self {
             Self::ClockBlock => "kernels-rs/ptx/clock_block.ptx",
             Self::NegatedSquares => "kernels-rs/ptx/negated_squares.ptx",
+        }
+    }
+
+    /// The same kernel in C++, for counting instructions.
+    pub const fn cpp(self) -> &'static str {
+        match self {
+            Self::ClockBlock => "host/benches/clock_block.cu",
+            Self::NegatedSquares => "host/benches/negated_squares.cu",
+        }
+    }
+
+    /// The committed PTX of rust-cuda.
+    pub const fn committed_by_rust_cuda(self) -> &'static str {
+        match self {
+            Self::ClockBlock => "kernels-rs/ptx/clock_block.rust-cuda.ptx",
+            Self::NegatedSquares => "kernels-rs/ptx/negated_squares.rust-cuda.ptx",
         }
     }
 }
@@ -159,6 +177,13 @@ pub fn build(args: &Args, root: &Path, env: &Env) -> anyhow::Result<BuiltKernel>
         )
         .into());
     }
+    if args.bless && args.emit != Emit::Ptx {
+        return Err(Trouble::new(
+            "--bless commits PTX, and --emit llvm-ir writes LLVM IR",
+            "leave one of them out",
+        )
+        .into());
+    }
     let out = root.join("target/kernel");
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let one = |with| attempt(with, args, root, env, &out);
@@ -208,17 +233,9 @@ fn first_of<const N: usize>(
 fn attempt(with: With, args: &Args, root: &Path, env: &Env, out: &Path) -> anyhow::Result<Built> {
     let arch = args.arch.as_ref();
     match with {
-        With::RustCuda if args.kernel != Kernel::ClockBlock => Err(Trouble::new(
-            format!(
-                "rust-cuda's builder compiles clock_block, not {}",
-                args.kernel.name()
-            ),
-            "`--with rustc`",
-        )
-        .into()),
         With::RustCuda => {
             let setup = rust_cuda::Setup::find(env, root)?;
-            rust_cuda::build(&setup, root, out, arch, args.emit)
+            rust_cuda::build(&setup, root, out, arch, args.emit, args.kernel)
         }
         // The committed file is the workspace compiler's, so blessing is too.
         With::Rustc if args.bless => {
@@ -278,28 +295,36 @@ fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit, kernel: Kernel) -> any
 ///
 /// When it cannot be read or is of another source.
 pub fn committed_is_current(root: &Path) -> Result<String, Trouble> {
-    let built = embedded(root, None, Emit::Ptx, Kernel::ClockBlock)
-        .map_err(|error| Trouble::new(format!("{error:#}"), format!("git checkout {EMBEDDED}")))?;
-    if built.is_stale {
-        return Err(Trouble::new(
-            format!("{EMBEDDED} is of another source than kernels-rs/src/lib.rs is now"),
-            "cargo xtask kernel --with rustc --bless",
-        ));
+    let mut made_by = Vec::new();
+    for &kernel in Kernel::value_variants() {
+        let file = kernel.committed();
+        let built = embedded(root, None, Emit::Ptx, kernel)
+            .map_err(|error| Trouble::new(format!("{error:#}"), format!("git checkout {file}")))?;
+        if built.is_stale {
+            return Err(Trouble::new(
+                format!(
+                    "{file} is of another source than kernels-rs/{} is now",
+                    kernel.source()
+                ),
+                format!(
+                    "cargo xtask kernel --kernel {} --with rustc --bless",
+                    kernel.name().replace('_', "-")
+                ),
+            ));
+        }
+        let get = |key| built.provenance.get(key).unwrap_or("unknown");
+        made_by.push(format!("{} by {}", get("arch"), get("compiler")));
     }
-    let get = |key| built.provenance.get(key).unwrap_or("unknown");
-    Ok(format!("{} by {}", get("arch"), get("compiler")))
+    made_by.dedup();
+    Ok(made_by.join(", "))
 }
 
 /// Copies a result to its committed place.
 fn bless(args: &Args, root: &Path, built: &Built) -> anyhow::Result<&'static str> {
     let place = match args.with {
-        With::RustCuda => "kernels-rs/ptx/clock_block.rust-cuda.ptx",
+        With::RustCuda => args.kernel.committed_by_rust_cuda(),
         _ => args.kernel.committed(),
     };
-    anyhow::ensure!(
-        built.path.extension().is_some_and(|ext| ext == "ptx"),
-        "only PTX is committed, not LLVM IR"
-    );
     fs::copy(&built.path, root.join(place)).with_context(|| format!("cannot write {place}"))?;
     Ok(place)
 }
@@ -311,9 +336,19 @@ fn describe(built: &Built) -> String {
         line.push_str(", the committed PTX");
     }
     if built.is_stale {
-        line.push_str(" of another source than kernels-rs/src/lib.rs is now");
+        let _ = write!(line, " of another source than {} is now", get("source"));
+    }
+    // rust-cuda's PTX needs the driver of its libNVVM; rustc's loads everywhere.
+    if let Some(driver) = first_driver(&built.path) {
+        let _ = write!(line, ", for drivers of CUDA {driver} or later");
     }
     line
+}
+
+/// The oldest driver that loads a PTX file, as far as it is known. Nothing for LLVM IR.
+pub fn first_driver(path: &Path) -> Option<Version> {
+    let text = fs::read_to_string(path).ok()?;
+    PtxHeader::parse(&text).ok()?.version.first_cuda()
 }
 
 fn name(with: With) -> &'static str {

@@ -3,8 +3,10 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::UNIX_EPOCH;
 
 use anyhow::Context;
 
@@ -52,6 +54,7 @@ impl Setup {
         let llvm = llvm::find(env)?;
         clang::cxx(env)?;
         let libclang = clang::libclang(env)?;
+        clang::headers(env, &libclang)?;
         let cuda = cuda::find(env)?;
         let nvvm = cuda::nvvm(&cuda)?;
         Ok(Self {
@@ -82,6 +85,11 @@ pub fn toolchain(env: &Env, root: &Path) -> Result<Toolchain, Trouble> {
 
 /// Compiles the kernel; `out` is the folder for the result.
 ///
+/// The builder always writes the same two files, `raw/kernel.ptx` and
+/// `raw/kernel.ll`: the second path is one of rustc's flags, and with another path
+/// cargo would compile `core` again for every kernel. Finished files are written
+/// elsewhere, with the provenance in their head.
+///
 /// # Errors
 ///
 /// Cause and remedy in a [`Trouble`], below the compiler's own output.
@@ -91,6 +99,7 @@ pub fn build(
     out: &Path,
     arch: Option<&Arch>,
     emit: Emit,
+    kernel: Kernel,
 ) -> anyhow::Result<Built> {
     let arch = arch.unwrap_or(&DEFAULT_ARCH);
     if setup.cuda.version >= 13_000 && arch.number() < DEFAULT_ARCH.number() {
@@ -104,63 +113,114 @@ pub fn build(
         )
         .into());
     }
-    let stem = out.join(format!("clock_block.rust-cuda.{}", arch.compute()));
-    let (ptx, ir) = (
-        stem.with_added_extension("ptx"),
-        stem.with_added_extension("ll"),
-    );
-    let status = command(setup, root, arch, &ptx, &ir)?
-        .status()
-        .map_err(|error| {
-            let cargo = setup.toolchain.bin().join("cargo");
-            Trouble::new(
-                format!("cannot start {}: {error}", cargo.display()),
-                format!(
-                    "rustup component add --toolchain {} cargo",
-                    setup.toolchain.channel
-                ),
-            )
-        })?;
-    if !status.success() {
-        return Err(Trouble::new(
-            format!("rust-cuda could not compile the kernel for {} ({status})", arch.compute()),
-            "read its words above; `cargo xtask doctor` checks the parts; `--with rustc` needs none of them",
-        )
-        .into());
-    }
-    finish(setup, root, arch, emit, &ptx, &ir)
+    no_space(root)?;
+    let raw = Raw::empty(out)?;
+    // Without this cargo takes an unchanged kernel for built and leaves an old PTX, of
+    // whichever compiler, and no IR at all.
+    let mut clean = cargo(setup, root)?;
+    clean
+        .args(["clean", "--quiet", "--release", "--locked"])
+        .args(["--package", kernel.name(), "--target", rust::GPU_TARGET]);
+    run(setup, arch, &mut clean)?;
+    let mut compile = cargo(setup, root)?;
+    compile
+        .args(["run", "--release", "--locked"])
+        .args(["--package", "kernel-builder", "--"])
+        .args(["--package", kernel.name(), "--arch", &arch.compute()])
+        .arg("--ptx")
+        .arg(&raw.ptx)
+        .arg("--ir")
+        .arg(&raw.ir);
+    run(setup, arch, &mut compile)?;
+    finish(setup, root, out, &raw, arch, emit, kernel)
 }
 
-fn command(
-    setup: &Setup,
-    root: &Path,
-    arch: &Arch,
-    ptx: &Path,
-    ir: &Path,
-) -> anyhow::Result<Command> {
+/// What the builder writes, before it has a head.
+struct Raw {
+    ptx: PathBuf,
+    ir: PathBuf,
+}
+
+impl Raw {
+    /// The same two paths every time, with nothing there: what is found after a build
+    /// is of that build.
+    fn empty(out: &Path) -> anyhow::Result<Self> {
+        let folder = out.join("raw");
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        let raw = Self {
+            ptx: folder.join("kernel.ptx"),
+            ir: folder.join("kernel.ll"),
+        };
+        for file in [&raw.ptx, &raw.ir] {
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).context(format!("cannot remove {}", file.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(raw)
+    }
+}
+
+/// cuda_builder passes the IR's path in a list of words that the code generator
+/// splits at spaces.
+fn no_space(root: &Path) -> Result<(), Trouble> {
+    if !root.to_string_lossy().contains(char::is_whitespace) {
+        return Ok(());
+    }
+    Err(Trouble::new(
+        format!(
+            "rust-cuda cannot build below a folder with a space in its path: {}",
+            root.display()
+        ),
+        "move the repository, or `--with rustc`",
+    ))
+}
+
+/// Starts the nightly's cargo. Its standard output becomes standard error: the path of
+/// the result is all that `cargo xtask kernel` prints on standard output.
+fn run(setup: &Setup, arch: &Arch, command: &mut Command) -> Result<(), Trouble> {
+    let status = command.stdout(io::stderr()).status().map_err(|error| {
+        let cargo = setup.toolchain.bin().join("cargo");
+        Trouble::new(
+            format!("cannot start {}: {error}", cargo.display()),
+            format!(
+                "rustup component add --toolchain {} cargo",
+                setup.toolchain.channel
+            ),
+        )
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Trouble::new(
+        format!(
+            "rust-cuda could not compile the kernel for {} ({status})",
+            arch.compute()
+        ),
+        "read the compiler's messages above; `cargo xtask doctor` checks the parts; `--with rustc` \
+         needs none of them",
+    ))
+}
+
+/// The nightly's cargo in `kernels-rs`, with everything that cuda_builder and the code
+/// generator read from their environment.
+fn cargo(setup: &Setup, root: &Path) -> anyhow::Result<Command> {
     let bin = setup.toolchain.bin();
     // cuda_builder calls the `cargo` and `rustc` of PATH: they must be the
     // nightly's own.
     let path = prepend(&[&bin], &setup.search_path)?;
     let rustc_libs = setup.toolchain.sysroot.join("lib");
-    let library_path = prepend(&[&setup.nvvm.dir, &rustc_libs], &setup.library_path)?;
+    // rustc loads the code generator, which loads libNVVM and, where LLVM is shared,
+    // libLLVM-7.so.
+    let mut first = vec![setup.nvvm.dir.as_path(), &rustc_libs];
+    first.extend(setup.llvm.shared_dir.as_deref());
+    let library_path = prepend(&first, &setup.library_path)?;
     let mut command = Command::new(bin.join("cargo"));
     command
         .current_dir(root.join("kernels-rs"))
-        .args([
-            "run",
-            "--release",
-            "--locked",
-            "--package",
-            "kernel-builder",
-            "--",
-        ])
-        .arg("--arch")
-        .arg(arch.compute())
-        .arg("--ptx")
-        .arg(ptx)
-        .arg("--ir")
-        .arg(ir)
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC")
@@ -168,14 +228,14 @@ fn command(
         .env("PATH", path)
         .env("LD_LIBRARY_PATH", library_path)
         // cuda_builder looks for the built code generator in this folder.
-        .env("CARGO_TARGET_DIR", root.join("kernels-rs/target"))
+        .env("CARGO_TARGET_DIR", target_dir(setup, root))
         .env("CUDA_PATH", &setup.cuda.root)
         .env(
             "LIBCLANG_PATH",
             setup.libclang.parent().unwrap_or(&setup.libclang),
         )
         .env("LLVM_CONFIG", &setup.llvm.config);
-    if setup.llvm.shared {
+    if setup.llvm.shared_dir.is_some() {
         command.env("LLVM_LINK_SHARED", "1");
     } else {
         command.env_remove("LLVM_LINK_SHARED");
@@ -183,25 +243,63 @@ fn command(
     Ok(command)
 }
 
-/// Writes what made it into the head of the result.
+/// A target folder for each set of compilers. cargo does not know that LLVM and libNVVM
+/// are inputs of the kernel and of `core`, and would take what another set compiled for
+/// up to date.
+fn target_dir(setup: &Setup, root: &Path) -> PathBuf {
+    let mut hash = hmac_sha256::Hash::new();
+    for part in [
+        setup.rustc.line.as_str(),
+        &setup.llvm.version,
+        &setup.llvm.config.to_string_lossy(),
+        &setup.cuda.release(),
+        &setup.cuda.root.to_string_lossy(),
+        &setup.nvvm.ir_version,
+        // The same folder may hold another release after an upgrade.
+        &file_stamp(&setup.nvvm.library),
+        &file_stamp(&setup.llvm.config),
+    ] {
+        hash.update(part.as_bytes());
+        hash.update(b"\n");
+    }
+    let name: String = hash.finalize()[..6]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    root.join("kernels-rs/target/rust-cuda").join(name)
+}
+
+/// Length and time of a file: enough to notice that it was replaced.
+fn file_stamp(file: &Path) -> String {
+    let Ok(metadata) = fs::metadata(file) else {
+        return String::new();
+    };
+    let modified = metadata.modified().ok();
+    let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    format!("{} {:?}", metadata.len(), since)
+}
+
+/// Writes the result with what made it in its head.
 fn finish(
     setup: &Setup,
     root: &Path,
+    out: &Path,
+    raw: &Raw,
     arch: &Arch,
     emit: Emit,
-    ptx: &Path,
-    ir: &Path,
+    kernel: Kernel,
 ) -> anyhow::Result<Built> {
-    let (path, comment) = match emit {
-        Emit::Ptx => (ptx, "//"),
-        Emit::LlvmIr => (ir, ";"),
+    let (raw, extension, comment) = match emit {
+        Emit::Ptx => (&raw.ptx, "ptx", "//"),
+        Emit::LlvmIr => (&raw.ir, "ll", ";"),
     };
-    let body = fs::read_to_string(path)
-        .with_context(|| format!("the builder left no {}", path.display()))?;
+    let body = fs::read_to_string(raw)
+        .with_context(|| format!("the builder left no {}", raw.display()))?;
+    same_release(&body, &setup.cuda)?;
     let revision = pinned_revision(root)?;
     let mut provenance = Provenance::default();
     provenance
-        .add("kernel", "clock_block")
+        .add("kernel", kernel.name())
         .add(
             "compiler",
             format!("rust-cuda {revision} on {}", setup.rustc.line),
@@ -220,22 +318,54 @@ fn finish(
         )
         .add("core", "-Zbuild-std of the nightly's rust-src")
         .add("arch", arch.compute())
-        .add("source", "kernels-rs/src/lib.rs")
-        .add("source-sha256", source_sha256(root, Kernel::ClockBlock)?)
-        .add(
-            "command",
-            format!(
-                "cargo xtask kernel --with rust-cuda --arch {}",
-                arch.compute()
-            ),
-        );
-    fs::write(path, provenance.prepend_to(&body, comment))?;
+        .add("source", format!("kernels-rs/{}", kernel.source()))
+        .add("source-sha256", source_sha256(root, kernel)?)
+        .add("command", shown_command(arch, kernel));
+    let path = out.join(format!(
+        "{}.rust-cuda.{}.{extension}",
+        kernel.name(),
+        arch.compute()
+    ));
+    fs::write(&path, provenance.prepend_to(&body, comment))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Built {
-        path: path.to_owned(),
+        path,
         provenance,
         is_committed: false,
         is_stale: false,
     })
+}
+
+/// The command that makes this file again.
+fn shown_command(arch: &Arch, kernel: Kernel) -> String {
+    let kernel = match kernel {
+        Kernel::ClockBlock => String::new(),
+        other => format!(" --kernel {}", other.name().replace('_', "-")),
+    };
+    format!(
+        "cargo xtask kernel{kernel} --with rust-cuda --arch {}",
+        arch.compute()
+    )
+}
+
+/// libNVVM writes its release into the PTX. One that contradicts the toolkit that the
+/// build was given is not what the head would say, so it is refused.
+fn same_release(body: &str, cuda: &Cuda) -> Result<(), Trouble> {
+    let written = body
+        .lines()
+        .find_map(|line| line.strip_prefix("// Cuda compilation tools, release "))
+        .and_then(|rest| rest.split(',').next());
+    match written {
+        Some(release) if release != cuda.release() => Err(Trouble::new(
+            format!(
+                "the PTX was written by libNVVM of CUDA {release}, and {} holds CUDA {}",
+                cuda.root.display(),
+                cuda.release()
+            ),
+            "another libnvvm.so.4 is loaded first: look at LD_LIBRARY_PATH",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The revision that kernels-rs pins, read off its manifest.

@@ -117,7 +117,7 @@ pub fn committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Every PTX in kernels-rs/ptx, of any kernel.
-fn all_committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub fn all_committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let dir = root.join("kernels-rs/ptx");
     let mut files: Vec<PathBuf> = fs::read_dir(&dir)
         .with_context(|| format!("cannot read {}", dir.display()))?

@@ -1,18 +1,16 @@
-//! The waiting kernel held against its C++ twin: nvcc, put together from wheels, is
-//! to make no fewer instructions of it than ptxas makes of the PTX from Rust.
+//! Each kernel beside the same kernel in C++: how many instructions ptxas makes of the
+//! PTX from Rust, by either compiler, and nvcc of the C++ source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
+use clap::ValueEnum;
 
-use super::{CURRENT, Code, Stream, Tools, WAITS, output_of};
-use crate::kernel::{self, Arch};
+use super::{CURRENT, Code, Stream, Tools, output_of};
+use crate::kernel::{Arch, Kernel};
 use crate::wheels;
-
-/// The kernel in C++.
-const SOURCE: &str = "host/benches/clock_block.cu";
 
 /// The wheels that make up a compiler, which looks for its parts beside itself.
 const PARTS: [&str; 4] = [
@@ -22,62 +20,84 @@ const PARTS: [&str; 4] = [
     "nvidia-cuda-runtime",
 ];
 
-/// The kernel's length on one architecture, in instructions without NOPs.
+/// A kernel's length on one architecture, in instructions without NOPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// The architecture's number, such as 90.
     pub arch: u32,
-    /// As ptxas makes it of the embedded PTX.
-    pub rust: u32,
-    /// As nvcc makes it of the same kernel in C++.
+    /// Of the committed PTX by rustc.
+    pub rustc: u32,
+    /// Of the committed PTX by rust-cuda, where there is one.
+    pub rust_cuda: Option<u32>,
+    /// Of the same kernel in C++ by nvcc.
     pub cpp: u32,
 }
 
-/// Counts the instructions of the embedded kernel and of its C++ twin, for each
+/// Counts the instructions of a kernel and of the same kernel in C++, for each
 /// architecture that the newest tools know.
 ///
 /// # Errors
 ///
 /// When a wheel cannot be fetched or a tool fails.
-pub fn against_nvcc(root: &Path) -> anyhow::Result<Vec<Lengths>> {
+pub fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
     let tools = Tools::fetch(root)?;
     let nvcc = Nvcc::fetch(root)?;
-    let embedded = root.join(kernel::EMBEDDED);
     let scratch = tempfile::tempdir()?;
     let cubin = scratch.path().join("cpp.cubin");
+    let rust_cuda = root.join(kernel.committed_by_rust_cuda());
     let lengths = CURRENT.map(|number| {
         let arch = Arch::new(number);
-        let row = tools.check(&tools.ptxas, &embedded, WAITS, &arch)?;
-        let Code::Disassembled(rust) = row.code else {
-            anyhow::bail!("nvdisasm does not know {}", arch.sm());
+        let count = |ptx: &Path| {
+            let row = tools.check(&tools.ptxas, ptx, kernel.name(), &arch)?;
+            match row.code {
+                Code::Disassembled(sass) => Ok(sass.instructions),
+                Code::Bytes(_) => anyhow::bail!("nvdisasm does not know {}", arch.sm()),
+            }
         };
-        nvcc.compile(&arch.sm(), &cubin)?;
+        nvcc.compile(&root.join(kernel.cpp()), &arch.sm(), &cubin)?;
         Ok(Lengths {
             arch: number,
-            rust: rust.instructions,
-            cpp: tools.disassemble(&cubin, WAITS)?.instructions,
+            rustc: count(&root.join(kernel.committed()))?,
+            rust_cuda: match rust_cuda.is_file() {
+                true => Some(count(&rust_cuda)?),
+                false => None,
+            },
+            cpp: tools.disassemble(&cubin, kernel.name())?.instructions,
         })
     });
     lengths.into_iter().collect()
 }
 
 /// Prints the comparison; gives the number of architectures on which Rust's kernel
-/// is the longer one. Without the wheels it says so, or fails if it is to be strict.
+/// is longer than the C++ one. Without the wheels it says so, or fails if `strict`.
 pub(super) fn report(root: &Path, strict: bool) -> anyhow::Result<u32> {
-    println!("{} against {SOURCE} by nvcc", kernel::EMBEDDED);
-    let lengths = match against_nvcc(root) {
-        Ok(lengths) => lengths,
-        Err(error) if !strict => {
-            println!("  skipped: {error:#}");
-            return Ok(0);
-        }
-        Err(error) => return Err(error),
-    };
     let mut longer = 0;
-    for Lengths { arch, rust, cpp } in lengths {
-        let word = if rust <= cpp { "ok  " } else { "FAIL" };
-        longer += u32::from(rust > cpp);
-        println!("  {word}  sm_{arch:<4} {rust:>3} instructions, nvcc {cpp:>3}");
+    for &kernel in Kernel::value_variants() {
+        println!("{} and {} by nvcc", kernel.name(), kernel.cpp());
+        let lengths = match against_nvcc(root, kernel) {
+            Ok(lengths) => lengths,
+            Err(error) if !strict => {
+                println!("  skipped: {error:#}");
+                return Ok(longer);
+            }
+            Err(error) => return Err(error),
+        };
+        for row in lengths {
+            let Lengths {
+                arch,
+                rustc,
+                rust_cuda,
+                cpp,
+            } = row;
+            let is_longer = rustc.max(rust_cuda.unwrap_or(0)) > cpp;
+            longer += u32::from(is_longer);
+            let word = if is_longer { "FAIL" } else { "ok  " };
+            let rust_cuda =
+                rust_cuda.map_or(String::new(), |count| format!(", rust-cuda {count:>3}"));
+            println!(
+                "  {word}  sm_{arch:<4} instructions: rustc {rustc:>3}{rust_cuda}, nvcc {cpp:>3}"
+            );
+        }
     }
     Ok(longer)
 }
@@ -85,7 +105,6 @@ pub(super) fn report(root: &Path, strict: bool) -> anyhow::Result<u32> {
 /// A compiler that can make machine code of one C++ file.
 struct Nvcc {
     program: PathBuf,
-    source: PathBuf,
     // The compiler lies in it.
     _tree: tempfile::TempDir,
 }
@@ -111,7 +130,6 @@ impl Nvcc {
         }
         Ok(Self {
             program: wheels::file(tree.path(), "bin/nvcc")?,
-            source: root.join(SOURCE),
             _tree: tree,
         })
     }
@@ -121,10 +139,10 @@ impl Nvcc {
     /// # Errors
     ///
     /// With the compiler's words.
-    fn compile(&self, sm: &str, cubin: &Path) -> anyhow::Result<()> {
+    fn compile(&self, source: &Path, sm: &str, cubin: &Path) -> anyhow::Result<()> {
         let mut compile = Command::new(&self.program);
         compile.args(["-cubin", "-O3", "-std=c++17", "-arch", sm, "-o"]);
-        compile.arg(cubin).arg(&self.source);
+        compile.arg(cubin).arg(source);
         output_of(&mut compile, Stream::Err).map(drop)
     }
 }

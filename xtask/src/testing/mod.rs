@@ -131,6 +131,7 @@ pub fn complete() -> Machine {
         .program("bin/g++", "")
         .program("bin/python3", "echo 'pip 25.0 from /usr/lib (python 3.12)'")
         .write("usr/lib/llvm-18/lib/libclang.so.1", "")
+        .write("usr/lib/llvm-18/lib/clang/18/include/stddef.h", "")
         .write("cuda/include/cuda.h", "#define CUDA_VERSION 12090\n")
         .write("cuda/include/cuda_runtime_api.h", "")
         .write("cuda/nvvm/include/nvvm.h", "")
@@ -149,18 +150,37 @@ pub fn complete() -> Machine {
     machine
 }
 
-/// What an llvm-config of that release answers.
+/// What an llvm-config of that release answers, with all of the components that the
+/// build asks for. It knows no others, so a question with another component fails.
 pub fn llvm_config(version: &str, has_static: bool, has_shared: bool) -> String {
+    llvm_config_with(
+        "ipo bitreader bitwriter lto nvptx",
+        version,
+        has_static,
+        has_shared,
+    )
+}
+
+/// The same with these components. The libraries lie in `lib` beside its own folder.
+pub fn llvm_config_with(
+    components: &str,
+    version: &str,
+    has_static: bool,
+    has_shared: bool,
+) -> String {
     let linking = |there| {
         if there {
             "echo -lLLVM"
         } else {
-            "echo 'no such libraries' >&2; exit 1"
+            "echo 'llvm-config: error: missing: libLLVMLTO.a' >&2; exit 1"
         }
     };
     format!(
-        "case $1 in --version) echo {version};; --components) echo ipo nvptx;;\n\
-         --link-static) {};; --link-shared) {};; esac",
+        "case $1 in --version) echo {version}; exit;; --components) echo all {components}; exit;;\n\
+         --libdir) echo \"${{0%/bin/*}}/lib\"; exit;; esac\n\
+         for component in $3 $4 $5 $6 $7; do case \" {components} \" in *\" $component \"*) ;;\n\
+         *) echo \"llvm-config: error: component $component missing\" >&2; exit 1;; esac; done\n\
+         case $1 in --link-static) {};; --link-shared) {};; esac",
         linking(has_static),
         linking(has_shared)
     )

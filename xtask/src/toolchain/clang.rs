@@ -16,6 +16,9 @@ const DEFAULT_DIRS: &[&str] = &[
     "/usr/local/lib64",
 ];
 
+/// What bindgen passes to libclang beside its own arguments.
+const EXTRA_ARGS: &str = "BINDGEN_EXTRA_CLANG_ARGS";
+
 /// Finds libclang: `LIBCLANG_PATH` (a file or its folder), the folders of
 /// `LD_LIBRARY_PATH`, then the usual ones with those of Debian's `llvm-NN`.
 ///
@@ -48,6 +51,94 @@ pub fn libclang(env: &Env) -> Result<PathBuf, Trouble> {
             "install it (Debian: apt install libclang-dev) or set LIBCLANG_PATH to its folder",
         )
     })
+}
+
+/// Where bindgen gets `stddef.h`, which CUDA's headers include and libclang does not
+/// hold: from `BINDGEN_EXTRA_CLANG_ARGS`, from the folder of headers beside libclang, or
+/// from the program `clang`, which bindgen asks for its folders.
+///
+/// # Errors
+///
+/// When it is in none of them, as with the libclang of a Python wheel.
+pub fn headers(env: &Env, libclang: &Path) -> Result<String, Trouble> {
+    if let Some(args) = env.var(EXTRA_ARGS).map(|args| args.to_string_lossy())
+        && let Some(folder) = extra_folder(&args)
+    {
+        return Ok(format!("{} ({EXTRA_ARGS})", folder.display()));
+    }
+    if let Some(folder) = beside(libclang) {
+        return Ok(folder.display().to_string());
+    }
+    let clang = env.path_var("CLANG_PATH");
+    let clang = clang.as_deref().unwrap_or(Path::new("clang"));
+    if let Some(clang) = env.which(clang)
+        && let Ok(resources) = env.run(&clang, &["-print-resource-dir"])
+        && has_stddef(&Path::new(&resources).join("include"))
+    {
+        return Ok(format!("{resources}/include, of {}", clang.display()));
+    }
+    Err(Trouble::new(
+        format!(
+            "{} has no headers of its own: bindgen would stop at \"'stddef.h' file not found\"",
+            libclang.display()
+        ),
+        match gcc_headers(env) {
+            Some(folder) => format!("export {EXTRA_ARGS}=-I{folder}"),
+            None => format!(
+                "install clang (Debian: apt install clang), or set {EXTRA_ARGS} to -I and a \
+                 folder with stddef.h"
+            ),
+        },
+    ))
+}
+
+fn has_stddef(folder: &Path) -> bool {
+    folder.join("stddef.h").is_file()
+}
+
+/// The first folder of `-I`, `-isystem` or `-resource-dir` that holds the header.
+fn extra_folder(args: &str) -> Option<PathBuf> {
+    let mut words = args.split_whitespace();
+    while let Some(word) = words.next() {
+        let named = ["-I", "-isystem", "-resource-dir"]
+            .into_iter()
+            .find_map(|flag| Some((flag, word.strip_prefix(flag)?)));
+        let Some((flag, rest)) = named else { continue };
+        let folder = match rest.trim_start_matches('=') {
+            "" => words.next()?,
+            folder => folder,
+        };
+        let folder = match flag {
+            "-resource-dir" => Path::new(folder).join("include"),
+            _ => PathBuf::from(folder),
+        };
+        if has_stddef(&folder) {
+            return Some(folder);
+        }
+    }
+    None
+}
+
+/// libclang looks for its headers in `clang/VERSION/include` of its own folder, and of
+/// the folder that a link to it leads to.
+fn beside(libclang: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(libclang).ok();
+    let folders = [Some(libclang), real.as_deref()];
+    let mut versions = folders
+        .into_iter()
+        .flatten()
+        .filter_map(Path::parent)
+        .filter_map(|folder| fs::read_dir(folder.join("clang")).ok())
+        .flat_map(|entries| entries.flatten());
+    versions
+        .find_map(|entry| Some(entry.path().join("include")).filter(|folder| has_stddef(folder)))
+}
+
+/// The folder of gcc's headers, which serve libclang too.
+fn gcc_headers(env: &Env) -> Option<String> {
+    let gcc = env.which("gcc").or_else(|| env.which("cc"))?;
+    let folder = env.run(&gcc, &["-print-file-name=include"]).ok()?;
+    has_stddef(Path::new(&folder)).then_some(folder)
 }
 
 /// Finds the C++ compiler: `CXX`, else `c++`, `g++` or `clang++` in `PATH`.

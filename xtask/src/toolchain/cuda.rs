@@ -210,6 +210,23 @@ fn no_toolkit(env: &Env, is_root: impl Fn(&Path) -> bool) -> Trouble {
     let misled = VARIABLES
         .iter()
         .find_map(|name| Some((name, env.path_var(name)?)));
+    if let Some((name, root)) = &misled
+        && let Some(headers) = conda_headers(root)
+    {
+        return Trouble::new(
+            format!(
+                "{name}={} has the layout of conda: its headers are in {}, and rust-cuda reads \
+                 include alone",
+                root.display(),
+                headers.display()
+            ),
+            format!(
+                "mkdir -p {root}/include && ln -s {}/* {root}/include/",
+                headers.display(),
+                root = root.display()
+            ),
+        );
+    }
     match misled {
         Some((name, path)) => Trouble::new(
             format!(
@@ -227,6 +244,15 @@ fn no_toolkit(env: &Env, is_root: impl Fn(&Path) -> bool) -> Trouble {
             WHERE_TO_GET,
         ),
     }
+}
+
+/// Where conda's packages put CUDA's headers: `targets/x86_64-linux/include` and the like.
+fn conda_headers(root: &Path) -> Option<PathBuf> {
+    fs::read_dir(root.join("targets"))
+        .ok()?
+        .flatten()
+        .map(|target| target.path().join("include"))
+        .find(|include| include.join("cuda.h").is_file())
 }
 
 fn cuda_version(root: &Path) -> Result<u32, Trouble> {
