@@ -1,6 +1,7 @@
-//! The memory of one graph: what its alloc nodes got, and what is behind it.
+//! The memory of one graph: its allocations, and the physical memory that backs them.
 //!
-//! It outlives the graph while an exec or an unfreed allocation needs it (R16).
+//! It stays after the graph is destroyed while an exec or an unfreed allocation needs it
+//! (R16).
 
 use std::ops::Range;
 
@@ -24,7 +25,7 @@ pub struct Allocation {
     pub device: usize,
     /// Its address (R1).
     pub address: u64,
-    /// The bytes asked for.
+    /// The requested bytes.
     pub bytes: u64,
     /// A free node of the same graph ends it (R13).
     pub freed_here: bool,
@@ -41,7 +42,7 @@ pub struct DeviceMemory {
     pub device: usize,
     /// Its addresses.
     pub space: AddressSpace,
-    /// What is behind them, by block in ascending order.
+    /// The physical memory that backs them, by block in ascending order.
     pub mapping: Vec<Mapped>,
     /// How many of the space's segments the mapping has.
     pub segments_mapped: usize,
@@ -63,7 +64,7 @@ pub struct GraphMemory {
 }
 
 impl GraphMemory {
-    /// Whether nothing needs it any more.
+    /// Whether neither a graph, nor an exec, nor a live allocation needs it.
     #[must_use]
     pub fn is_over(&self) -> bool {
         !self.has_graph && self.exec.is_none() && self.live == 0
@@ -90,15 +91,15 @@ impl Allocation {
 }
 
 impl DeviceMemory {
-    /// Takes in what the graph has set aside by now: an exec maps what its graph
-    /// had when it was instantiated.
+    /// Extends the mapping to the segments that the graph has reserved so far: an exec maps
+    /// those that its graph had when it was instantiated.
     pub fn extend_mapping(&mut self, block_bytes: u64) {
-        let set_aside = self.space.set_aside();
-        for segment in set_aside.get(self.segments_mapped..).unwrap_or_default() {
+        let segments = self.space.segments();
+        for segment in segments.get(self.segments_mapped..).unwrap_or_default() {
             let blocks = segment.start / block_bytes..segment.end / block_bytes;
             self.mapping.extend(blocks.map(Mapped::nothing));
         }
-        self.segments_mapped = set_aside.len();
+        self.segments_mapped = segments.len();
         self.mapping.sort_by_key(|mapped| mapped.block);
         let touched = self.space.mapped_blocks();
         for mapped in &mut self.mapping {

@@ -152,7 +152,7 @@ impl Runtime {
         let now = self.now();
         let found = self.device_mut(device)?;
         let unmapped = found.pool.trim(now);
-        found.ground.merge();
+        found.va_segments.merge();
         self.charge_each(self.profile.costs_us.unmap_block, unmapped);
         Ok(())
     }

@@ -304,7 +304,7 @@ impl Runtime {
         let address = on_device
             .space
             .add_alloc_on(&graph.order, number, bytes, |bytes| {
-                self.devices.get_mut(device)?.ground.take(bytes)
+                self.devices.get_mut(device)?.va_segments.take(bytes)
             })
             .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         let index =

@@ -235,7 +235,7 @@ impl Runtime {
         }
         for on_device in &memory.devices {
             if let Some(device) = self.devices.get_mut(on_device.device) {
-                device.ground.give_back(on_device.space.set_aside());
+                device.va_segments.give_back(on_device.space.segments());
             }
         }
     }

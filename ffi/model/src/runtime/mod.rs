@@ -28,7 +28,7 @@ pub use kernels::KernelRequest;
 pub use queries::{Edge, UpdateRefused};
 
 use crate::clock::{Clock, ClockKind, Nanos};
-use crate::memory::address::Ground;
+use crate::memory::address::VaSegments;
 use crate::memory::async_pool::AsyncPool;
 use crate::memory::contents::Contents;
 use crate::memory::graph_memory::{AllocationRef, GraphMemory};
@@ -89,7 +89,7 @@ struct Device {
     /// What `cudaMallocAsync` takes from.
     async_pool: AsyncPool,
     /// The addresses that graphs share.
-    ground: Ground,
+    va_segments: VaSegments,
     /// When all work handed to it so far is over.
     end: Nanos,
     /// The same for its blocking streams, which the default stream waits for.
@@ -147,7 +147,7 @@ impl Runtime {
                 pool: Pool::default(),
                 heap: Heap::new((1 << 46) + 0x1000_0000_0000 + device as u64 * (part >> 7)),
                 async_pool: AsyncPool::new((1 << 45) + device as u64 * (part >> 7)),
-                ground: Ground::new(
+                va_segments: VaSegments::new(
                     profile.memory.first_graph_address
                         + (device as u64 * (part >> 6)).next_multiple_of(block_bytes),
                     block_bytes,

@@ -1,12 +1,12 @@
-//! The freed address ranges of one graph, each with the free node that gave
-//! it up, indexed for the two questions that adding a node asks.
+//! The freed address ranges of one graph, each with the free node that freed it,
+//! indexed for the two searches that adding a memory node needs.
 //!
-//! The free nodes are sorted into lines: see [`Lines`].
+//! The free nodes are sorted into chains: see [`FreeChains`].
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
-use super::few::Few;
-use super::lines::Lines;
+use super::free_chains::FreeChains;
 use super::order::{Order, Place, Reach};
 
 /// A freed range.
@@ -17,44 +17,43 @@ pub(super) struct FreeRange {
     /// The free node after which the range may be used: the newest of those
     /// whose ranges were joined.
     pub(super) owner: usize,
-    /// The owner's line.
-    line: usize,
+    /// The number of the owner's chain of free nodes.
+    chain: usize,
 }
 
-/// All freed ranges. A free node owns at most one: joining gives all to the
-/// newest, and an allocation takes the low end, so that one rest remains.
+/// All freed ranges. A free node owns at most one: joined ranges belong to the newest
+/// owner, and an allocation takes the low end of a range, so that one rest remains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeRanges {
-    by_start: Few<u64, FreeRange>,
-    by_size: Few<(u64, u64), ()>,
-    owners: Few<usize, ()>,
-    /// By chain of the [`Order`], those of one chain by line.
-    by_chain: Few<usize, Vec<OnChain>>,
-    lines: Lines,
-    /// What searching has cost so far.
+    by_start: BTreeMap<u64, FreeRange>,
+    /// Size and start of each.
+    by_size: BTreeSet<(u64, u64)>,
+    owners: BTreeSet<usize>,
+    /// By chain of the [`Order`], those of one chain by chain of free nodes.
+    by_chain: BTreeMap<usize, Vec<OnChain>>,
+    chains: FreeChains,
+    /// How many places were looked at so far.
     steps: u64,
 }
 
-/// The ranges of one line whose owners lie on one chain of the [`Order`].
+/// The ranges of one chain of free nodes whose owners lie on one chain of the [`Order`].
 #[derive(Clone, Debug)]
 struct OnChain {
-    line: usize,
-    by_position: Few<usize, (u64, u64)>,
-    by_size: Few<(u64, u64), usize>,
+    free_chain: usize,
+    by_position: BTreeMap<usize, (u64, u64)>,
+    by_size: BTreeMap<(u64, u64), usize>,
 }
 
 impl FreeRanges {
     fn insert(&mut self, range: FreeRange, place: Place) {
         let key = (range.bytes, range.start);
         self.by_start.insert(range.start, range);
-        self.by_size.insert(key, ());
-        self.owners.insert(range.owner, ());
-        let Some(on_chain) = self.by_chain.or_default(place.chain) else {
-            return;
-        };
-        let known = on_chain.binary_search_by_key(&range.line, |ranges| ranges.line);
+        self.by_size.insert(key);
+        self.owners.insert(range.owner);
+        let on_chain = self.by_chain.entry(place.chain).or_default();
+        let known = on_chain.binary_search_by_key(&range.chain, |ranges| ranges.free_chain);
         let at = known.unwrap_or_else(|at| {
-            on_chain.insert(at, OnChain::of(range.line));
+            on_chain.insert(at, OnChain::of(range.chain));
             at
         });
         if let Some(ranges) = on_chain.get_mut(at) {
@@ -73,7 +72,7 @@ impl FreeRanges {
         let Some(on_chain) = self.by_chain.get_mut(&place.chain) else {
             return;
         };
-        let Ok(at) = on_chain.binary_search_by_key(&range.line, |ranges| ranges.line) else {
+        let Ok(at) = on_chain.binary_search_by_key(&range.chain, |ranges| ranges.free_chain) else {
             return;
         };
         if let Some(ranges) = on_chain.get_mut(at) {
@@ -88,34 +87,34 @@ impl FreeRanges {
         }
     }
 
-    /// What searching and sorting have cost so far, in places looked at.
+    /// How many places searching and sorting have looked at so far.
     pub(super) fn steps(&self) -> u64 {
-        self.steps + self.lines.steps()
+        self.steps + self.chains.steps()
     }
 
-    /// Gives up the range `start..start + bytes` at the free node `owner`,
-    /// joined with the neighbours that its line of free nodes gave up.
-    pub(super) fn give_up(&mut self, order: &Order, owner: usize, start: u64, bytes: u64) {
+    /// Frees the range `start..start + bytes` at the free node `owner`, and joins it with
+    /// the adjacent ranges that its chain of free nodes freed.
+    pub(super) fn add(&mut self, order: &Order, owner: usize, start: u64, bytes: u64) {
         let Some(place) = order.place(owner) else {
             return;
         };
-        let line = self.lines.add(order, owner, place);
+        let chain = self.chains.add(order, owner, place);
         let mut joined = FreeRange {
             start,
             bytes,
             owner,
-            line,
+            chain,
         };
         let below = self.by_start.range(..start).next_back().map(|(_, &r)| r);
         if let Some(below) = below.filter(|r| r.start + r.bytes == start)
-            && below.line == line
+            && below.chain == chain
         {
             self.remove(order, below);
             joined.start = below.start;
             joined.bytes += below.bytes;
         }
         let above = self.by_start.get(&(start + bytes)).copied();
-        if let Some(above) = above.filter(|r| r.line == line) {
+        if let Some(above) = above.filter(|r| r.chain == chain) {
             self.remove(order, above);
             joined.bytes += above.bytes;
         }
@@ -139,15 +138,15 @@ impl FreeRanges {
     }
 
     fn find(&mut self, order: &Order, node: usize, bytes: u64) -> Option<FreeRange> {
-        let oldest = self.owners.first()?;
-        let (largest, _) = self.by_size.last()?;
+        let oldest = *self.owners.first()?;
+        let &(largest, _) = self.by_size.last()?;
         if largest < bytes {
             return None;
         }
-        // The best fit of each stretch, with its line.
+        // The best fit of each stretch, with its chain of free nodes.
         let mut fits: Vec<(usize, (u64, u64))> = Vec::new();
         let mut reach = Reach::new(order, oldest);
-        // How many owners the search has come past.
+        // How many owners the search has passed.
         let mut seen = 0;
         let mut steps = 0;
         for &dependency in order.dependencies_as_listed(node) {
@@ -155,7 +154,7 @@ impl FreeRanges {
                 for ranges in self.by_chain.get(&chain).into_iter().flatten() {
                     steps += 1;
                     if let Some(fit) = ranges.best_fit(&positions, bytes, &mut steps) {
-                        fits.push((ranges.line, fit));
+                        fits.push((ranges.free_chain, fit));
                     }
                     seen += ranges.all_reached_by(&positions);
                 }
@@ -171,21 +170,21 @@ impl FreeRanges {
         }
         self.steps += steps + reach.steps;
         fits.sort_unstable();
-        let best_of_lines = fits.chunk_by(|(one, _), (other, _)| one == other);
-        let of_longest = best_of_lines
-            .filter_map(|of_line| of_line.first())
-            .map(|&(line, (_, start))| (self.lines.length(line), start));
+        let best_of_chains = fits.chunk_by(|(one, _), (other, _)| one == other);
+        let of_longest = best_of_chains
+            .filter_map(|of_chain| of_chain.first())
+            .map(|&(chain, (_, start))| (self.chains.length(chain), start));
         let (_, start) = of_longest.max()?;
         self.by_start.get(&start).copied()
     }
 }
 
 impl OnChain {
-    fn of(line: usize) -> Self {
+    fn of(free_chain: usize) -> Self {
         Self {
-            line,
-            by_position: Few::default(),
-            by_size: Few::default(),
+            free_chain,
+            by_position: BTreeMap::new(),
+            by_size: BTreeMap::new(),
         }
     }
 
@@ -195,8 +194,8 @@ impl OnChain {
     }
 
     /// The smallest range, then the lowest, of at least `bytes` among those owned
-    /// within `positions`. Owners below these were come past before, so theirs may
-    /// be the answer as well.
+    /// within `positions`. The search has passed owners below these before, so their
+    /// ranges may be the answer as well.
     fn best_fit(
         &self,
         positions: &Range<usize>,
@@ -204,7 +203,7 @@ impl OnChain {
         steps: &mut u64,
     ) -> Option<(u64, u64)> {
         let mut ascending = self.by_size.range((bytes, 0)..);
-        let (smallest, &position) = ascending.next()?;
+        let (&smallest, &position) = ascending.next()?;
         if position < positions.end {
             return Some(smallest);
         }
@@ -222,7 +221,7 @@ impl OnChain {
                 Some(_) => {}
                 None => return best,
             }
-            let (key, &position) = ascending.next()?;
+            let (&key, &position) = ascending.next()?;
             if position < positions.end {
                 return Some(key);
             }
@@ -232,8 +231,8 @@ impl OnChain {
     /// How many owners there are, if this stretch reaches the last of them. With one
     /// that is not reached the search cannot end early, and need not count.
     fn all_reached_by(&self, positions: &Range<usize>) -> usize {
-        match self.by_position.last() {
-            Some(last) if positions.contains(&last) => self.by_position.len(),
+        match self.by_position.last_key_value() {
+            Some((last, _)) if positions.contains(last) => self.by_position.len(),
             _ => 0,
         }
     }

@@ -1,4 +1,4 @@
-//! Which node of a graph is ordered after which, asked while the graph grows.
+//! Which node of a graph is ordered after which, for questions while the graph grows.
 //!
 //! The nodes are laid out on chains, each a sequence of nodes ordered one
 //! after the other. A node prolongs the chain of a dependency that is the last
@@ -12,15 +12,13 @@
 //! many nodes they have.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-use super::few::Few;
-
 /// The partial order of a graph's nodes. Nodes are numbered from 0 in the
-/// order in which they were added. It keeps room for the questions that are asked of it,
-/// so threads cannot share it.
+/// order in which they were added. It keeps memory for the next question, so threads
+/// cannot share it.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     nodes: Vec<Node>,
@@ -50,7 +48,7 @@ struct Chain {
     /// For each chain that nodes of this one depend on, how far: (position
     /// here, position there), both ascending, entries that say no more than
     /// an earlier one left out.
-    crossings: Few<usize, Vec<(usize, usize)>>,
+    crossings: BTreeMap<usize, Vec<(usize, usize)>>,
     /// Chains that ended where a node of this one came after their last.
     ended: Vec<Ended>,
 }
@@ -261,9 +259,7 @@ impl Order {
 impl Chain {
     /// Notes that the node at `position` depends on the one at `other`.
     fn cross(&mut self, position: usize, other: Place) {
-        let Some(known) = self.crossings.or_default(other.chain) else {
-            return;
-        };
+        let known = self.crossings.entry(other.chain).or_default();
         let after = entries_up_to(known, position);
         let before = after.checked_sub(1).and_then(|index| known.get(index));
         if before.is_some_and(|&(_, there)| there >= other.position) {
@@ -281,7 +277,7 @@ impl Chain {
 
     /// How far the nodes up to `position` reach into each other chain.
     fn crossings_up_to(&self, position: usize) -> impl Iterator<Item = Place> {
-        self.crossings.iter().filter_map(move |(chain, known)| {
+        self.crossings.iter().filter_map(move |(&chain, known)| {
             let after = entries_up_to(known, position);
             let &(_, there) = known.get(after.checked_sub(1)?)?;
             Some(Place {
@@ -304,8 +300,8 @@ struct Room {
     pending: Vec<Place>,
 }
 
-/// The room of an [`Order`] while no question has it. A question asked within another
-/// finds none and makes its own.
+/// The memory of an [`Order`] for its next question. A question within another one
+/// allocates its own.
 #[derive(Default)]
 struct SpareRoom(Cell<Room>);
 
@@ -398,21 +394,9 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// How many of the entries, ascending by position, are at most at `position`. What is
-/// asked lies near the end as a rule, so the search starts there.
+/// How many of the entries, ascending by position, are at most at `position`.
 fn entries_up_to(entries: &[(usize, usize)], position: usize) -> usize {
-    let mut step = 1;
-    let mut end = entries.len();
-    while let Some(start) = end.checked_sub(step) {
-        if entries.get(start).is_none_or(|&(here, _)| here <= position) {
-            break;
-        }
-        end = start;
-        step *= 2;
-    }
-    let start = end.saturating_sub(step);
-    let within = entries.get(start..end).unwrap_or(&[]);
-    start + within.partition_point(|&(here, _)| here <= position)
+    entries.partition_point(|&(here, _)| here <= position)
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ fn m16_a_joined_range_is_lost_to_nodes_ordered_after_the_older_free_only() {
 }
 
 #[test]
-fn m16_of_two_lines_as_long_the_best_fit_at_the_higher_address_is_taken() {
+fn m16_of_two_chains_as_long_the_best_fit_at_the_higher_address_is_taken() {
     for small_first in [true, false] {
         let mut g = Graph::new();
         let sizes = if small_first { [1, 4] } else { [4, 1] };
@@ -209,7 +209,7 @@ fn m16_of_two_lines_as_long_the_best_fit_at_the_higher_address_is_taken() {
 }
 
 #[test]
-fn m16_of_a_long_and_a_short_line_the_long_ones_best_fit_is_taken() {
+fn m16_of_a_long_and_a_short_chain_the_long_ones_best_fit_is_taken() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], 4 * MIB);
     let (b, _) = g.alloc(&[a], 512);
@@ -223,57 +223,61 @@ fn m16_of_a_long_and_a_short_line_the_long_ones_best_fit_is_taken() {
 }
 
 #[test]
-fn m16_only_one_line_of_free_nodes_joins_its_ranges() {
+fn m16_only_one_chain_of_free_nodes_joins_its_ranges() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
     let (b, middle) = g.alloc(&[a], MIB);
     let (c, high) = g.alloc(&[b], MIB);
     let first = g.free(&[c], low);
-    // A second line, as the end of the first one is not before it. The third free
-    // node comes after both ends and goes on with the one that is listed first.
+    // A second chain, as the end of the first one is not before it. The third free
+    // node comes after both ends and is added to the older chain.
     let second = g.free(&[c], high);
     let third = g.free(&[second, first], middle);
     assert_eq!(g.alloc(&[third], 3 * MIB).1, 3 * MIB);
-    assert_eq!(g.alloc(&[third], 2 * MIB).1, middle);
-    assert_eq!(g.alloc(&[third], MIB).1, low);
+    assert_eq!(g.alloc(&[third], 2 * MIB).1, low);
+    assert_eq!(g.alloc(&[third], MIB).1, high);
 }
 
 #[test]
-fn m16_a_free_node_goes_on_with_the_line_that_it_heard_of_first() {
-    // The free nodes of the recorded random-shape-3-0009: the last depends on one
-    // line's end directly, but that had heard of the other line before.
+fn m16_of_two_chains_as_long_a_free_node_is_added_to_the_older_one() {
+    // The free nodes of the recorded random-shape-3-0009.
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
     let first = g.free(&[a], low);
     let (b, next) = g.alloc(&[first], 2 * MIB);
     let (c, _) = g.alloc(&[first], MIB / 4);
-    let one_line = g.free(&[c, b], next);
+    let one_chain = g.free(&[c, b], next);
     let (d, above) = g.alloc(&[a], MIB);
-    let other_line = g.free(&[first, d], above);
-    let (e, cut) = g.alloc(&[one_line], 512);
-    let last = g.free(&[other_line, e], cut);
-    // Joined with what was left of the first line's range, which is the last node's
-    // now: a node ordered after the first line's former end only gets new space.
-    let (f, apart) = g.alloc(&[one_line], MIB);
+    let other_chain = g.free(&[first, d], above);
+    let (e, cut) = g.alloc(&[one_chain], 512);
+    let last = g.free(&[other_chain, e], cut);
+    // Joined with what was left of the older chain's range, which is the last node's
+    // now: a node ordered after that chain's former end only gets new space.
+    let (f, apart) = g.alloc(&[one_chain], MIB);
     assert_eq!(apart, above + MIB);
     assert_eq!(g.alloc(&[last, f], 2 * MIB + MIB / 2).1, cut);
 }
 
 #[test]
-fn m16_a_line_listed_first_is_heard_of_before_longer_and_newer_ones() {
-    // As in the recorded random-shape-2-0072.
-    let mut g = Graph::new();
-    let (a, low) = g.alloc(&[], MIB);
-    let (b, middle) = g.alloc(&[a], MIB);
-    let (c, high) = g.alloc(&[b], 2 * MIB);
-    let long = g.free(&[c], middle);
-    let short = g.free(&[c], low);
-    let longer = g.free(&[long], high);
-    let (d, cut) = g.alloc(&[longer], 512);
-    assert_eq!(cut, middle);
-    g.free(&[short, d], cut);
-    // Not joined with the long line's rest, which its former end still gives.
-    assert_eq!(g.alloc(&[longer], 2 * MIB).1, cut + 512);
+fn m16_of_two_chains_a_free_node_is_added_to_the_longer_one() {
+    for longer_first in [true, false] {
+        let mut g = Graph::new();
+        let (a, low) = g.alloc(&[], MIB);
+        let (b, middle) = g.alloc(&[a], MIB);
+        let (c, high) = g.alloc(&[b], 2 * MIB);
+        let (d, beyond) = g.alloc(&[c], MIB);
+        let short = g.free(&[d], low);
+        let long = g.free(&[d], high);
+        let longer = g.free(&[long], beyond);
+        let listed = match longer_first {
+            true => [longer, short],
+            false => [short, longer],
+        };
+        // Between the ranges of both chains: joined with the longer chain's.
+        let last = g.free(&listed, middle);
+        assert_eq!(g.alloc(&[last], 4 * MIB).1, middle);
+        assert_eq!(g.alloc(&[short], MIB).1, low);
+    }
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! The addresses that the graphs of a process share.
 //!
 //! Found from recordings of an H200 (driver 580, CUDA 13.0) in which graphs are
-//! built in turn and destroyed: a graph fetches *segments* of whole blocks. What a
-//! destroyed graph gives back is kept in the order in which it came, unmerged;
-//! the first that is large enough is used again, from its low end. Only when none
-//! is, neighbours are merged, also with what was never used; then the lowest of
+//! built in turn and destroyed: a graph reserves *segments* of whole blocks. The
+//! segments of destroyed graphs are kept in the order in which they were returned,
+//! unmerged; the first that is large enough is used again, from its low end. Only when
+//! none is, neighbours are merged, also with what was never used; then the lowest of
 //! the merged ones that is large enough is taken, else new addresses.
 //!
 //! That gives which addresses are used again, but of many graphs not in which order.
@@ -12,26 +12,26 @@
 //! next ones get the addresses of number n-3, then of n-7 to n-4, 0 to n-8, n-2 and n-1
 //! (12, 16, 24 and 32 graphs); if all were launched and there was a trim, those of n-7,
 //! n-15 to n-8, 0 to n-16, n-6 to n-1 (24, 31, 32, 40, 48 and 64). Destroyed in the
-//! opposite order they come back by address. It is the same in every run, and what else
-//! the process allocates on the host is no matter. No rule was found that gives this
+//! opposite order they are used again by address. Every run gives the same, whatever else
+//! the process allocates on the host. No rule was found that gives this
 //! and the other rows too, such as 1, 2, 0, 3, ... of eight, or 0, 18, 2, 3, 1, 4, ...
 //! of 33.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Where graphs set address space aside, in whole blocks.
+/// The virtual addresses of a device that its graphs reserve, in whole blocks.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct VaSegments {
     block_bytes: u64,
-    /// Given back, the oldest first.
+    /// What destroyed graphs returned, the oldest first.
     free: VecDeque<Range<u64>>,
-    /// From here to the end nothing is set aside.
+    /// These were never reserved.
     unused: Range<u64>,
 }
 
-impl Ground {
-    /// Nothing set aside yet; the first graph starts at `base` (M2), and there are
+impl VaSegments {
+    /// Nothing is reserved yet; the first graph starts at `base` (M2), and there are
     /// `bytes` in all.
     pub fn new(base: u64, block_bytes: u64, bytes: u64) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Ground {
         }
     }
 
-    /// Sets `bytes` aside and returns where. `None`: there are not so many
+    /// Reserves `bytes` and returns their start. `None`: there are not so many
     /// addresses in one piece.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let bytes = bytes.checked_next_multiple_of(self.block_bytes)?;
@@ -62,7 +62,7 @@ impl Ground {
         Some(start)
     }
 
-    /// Gives a graph's segments back.
+    /// Returns the segments of a destroyed graph.
     pub fn give_back(&mut self, segments: &[Range<u64>]) {
         self.free.extend(segments.iter().cloned());
     }
@@ -107,46 +107,46 @@ impl Ground {
 mod tests {
     use super::*;
 
-    fn ground() -> Ground {
-        Ground::new(100, 10, 1000)
+    fn va_segments() -> VaSegments {
+        VaSegments::new(100, 10, 1000)
     }
 
     #[test]
     fn new_segments_follow_one_another_in_whole_blocks() {
-        let mut ground = ground();
-        assert_eq!(ground.take(15), Some(100));
-        assert_eq!(ground.take(10), Some(120));
-        assert_eq!(ground.take(u64::MAX - 5), None);
-        assert_eq!(ground.take(971), None);
-        assert_eq!(ground.take(970), Some(130));
-        assert_eq!(ground.take(1), None);
+        let mut va_segments = va_segments();
+        assert_eq!(va_segments.take(15), Some(100));
+        assert_eq!(va_segments.take(10), Some(120));
+        assert_eq!(va_segments.take(u64::MAX - 5), None);
+        assert_eq!(va_segments.take(971), None);
+        assert_eq!(va_segments.take(970), Some(130));
+        assert_eq!(va_segments.take(1), None);
     }
 
     #[test]
     fn the_segment_given_back_first_is_used_first_and_its_rest_stays_in_place() {
-        let mut ground = ground();
-        let all: Vec<u64> = (0..3).filter_map(|_| ground.take(20)).collect();
+        let mut va_segments = va_segments();
+        let all: Vec<u64> = (0..3).filter_map(|_| va_segments.take(20)).collect();
         assert_eq!(all, [100, 120, 140]);
         for start in [120, 100, 140] {
-            ground.give_back(std::slice::from_ref(&(start..start + 20)));
+            va_segments.give_back(std::slice::from_ref(&(start..start + 20)));
         }
-        assert_eq!(ground.take(10), Some(120));
-        assert_eq!(ground.take(20), Some(100));
-        assert_eq!(ground.take(10), Some(130));
-        assert_eq!(ground.take(20), Some(140));
+        assert_eq!(va_segments.take(10), Some(120));
+        assert_eq!(va_segments.take(20), Some(100));
+        assert_eq!(va_segments.take(10), Some(130));
+        assert_eq!(va_segments.take(20), Some(140));
     }
 
     #[test]
     fn neighbours_are_merged_only_when_nothing_else_fits() {
-        let mut ground = ground();
+        let mut va_segments = va_segments();
         for _ in 0..3 {
-            ground.take(20);
+            va_segments.take(20);
         }
-        ground.give_back(&[100..120, 120..140]);
-        assert_eq!(ground.take(40), Some(100));
-        ground.give_back(std::slice::from_ref(&(140..160)));
+        va_segments.give_back(&[100..120, 120..140]);
+        assert_eq!(va_segments.take(40), Some(100));
+        va_segments.give_back(std::slice::from_ref(&(140..160)));
         assert_eq!(
-            ground.take(100),
+            va_segments.take(100),
             Some(140),
             "merged with what was never used"
         );
@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn a_merge_by_itself_makes_the_lowest_address_the_first() {
-        let mut ground = ground();
+        let mut va_segments = va_segments();
         for _ in 0..2 {
-            ground.take(20);
+            va_segments.take(20);
         }
-        ground.give_back(&[120..140, 100..120]);
-        ground.merge();
-        assert_eq!(ground.take(20), Some(100));
+        va_segments.give_back(&[120..140, 100..120]);
+        va_segments.merge();
+        assert_eq!(va_segments.take(20), Some(100));
     }
 }
