@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use support::{Ended, bare, on_the_model};
 
-const DUMP: &str = include_str!("data/dot/one.dot");
+const DUMP: &str = include_str!("../plan/tests/data/dot/one.dot");
 const RESULT: &str = include_str!("recordings/h200-driver-580-cuda-13.0.json");
 const LOG: &str = include_str!("recordings/nvidia-sample-cuda-13.0.txt");
 const SCENARIO: &str = include_str!("../scenarios/just-over-a-block.toml");

@@ -57,7 +57,7 @@ fn plan(file: &Path, arguments: &[&str]) -> (Value, i32) {
 fn validator() -> &'static jsonschema::Validator {
     static VALIDATOR: OnceLock<jsonschema::Validator> = OnceLock::new();
     VALIDATOR.get_or_init(|| {
-        let schema = include_str!("../schema/plan-v1.schema.json");
+        let schema = include_str!("../schema/plan-v2.schema.json");
         let schema = serde_json::from_str(schema).expect("the schema is JSON");
         jsonschema::draft202012::new(&schema).expect("the schema is one")
     })
@@ -79,9 +79,9 @@ fn bytes(value: &Value, pointer: &str) -> u64 {
         .unwrap_or_else(|| panic!("{pointer} is no number"))
 }
 
-/// The used bytes after each step of a programme whose label begins like this.
-fn used_after(programme: &Value, begins: &str) -> Vec<u64> {
-    let steps = at(programme, "/steps").as_array().expect("steps");
+/// The used bytes after each step of a schedule whose label begins like this.
+fn used_after(schedule: &Value, begins: &str) -> Vec<u64> {
+    let steps = at(schedule, "/steps").as_array().expect("steps");
     let of_kind = steps.iter().filter(|step| {
         step["label"]
             .as_str()
@@ -111,23 +111,23 @@ fn the_four_experiments_as_scenarios_have_the_footprints_of_the_experiments() {
         };
         let (plan, code) = plan(&scenario(name), &[]);
         assert_eq!(code, 0, "{name}");
-        let programme = at(&plan, "/programmes/0");
+        let schedule = at(&plan, "/schedules/0");
         assert_eq!(
-            used_after(programme, "launch"),
+            used_after(schedule, "launch"),
             measured(Action::Launch),
             "{name}"
         );
         assert_eq!(
-            used_after(programme, "trim"),
+            used_after(schedule, "trim"),
             measured(Action::Trim),
             "{name}"
         );
         assert_eq!(
-            used_after(programme, "free").last(),
+            used_after(schedule, "free").last(),
             measured(Action::Free).last(),
             "{name}"
         );
-        assert_eq!(programme["failing_steps"], 0, "{name}");
+        assert_eq!(schedule["failing_steps"], 0, "{name}");
     }
 }
 
@@ -140,14 +140,14 @@ fn every_scenario_in_the_repository_verifies_on_the_model() {
         let file = entry.expect("an entry").path();
         let (plan, code) = plan(&file, &["--verify", "--backend", "model"]);
         assert_eq!(code, 0, "{}: {plan:#}", file.display());
-        let verification = at(&plan, "/programmes/0/verification");
+        let verification = at(&plan, "/schedules/0/verification");
         assert_eq!(verification["verdict"], "PASS");
         assert_eq!(
             verification["addresses"],
             verification["addresses_as_planned"]
         );
         assert!(
-            !at(&plan, "/verified_on/model").is_null(),
+            !at(&plan, "/verified_on/simulation").is_null(),
             "it says that this was no GPU"
         );
         count += 1;
@@ -182,7 +182,7 @@ fn the_edges_that_a_finding_names_do_save_what_it_says() {
     let (_folder, file) = written("changed.toml", &changed);
     let (after, _) = plan(&file, &[]);
     assert_eq!(bytes(&after, "/graphs/0/memory/footprint_bytes"), promised);
-    assert_eq!(bytes(&after, "/programmes/0/footprint_bytes"), promised);
+    assert_eq!(bytes(&after, "/schedules/0/footprint_bytes"), promised);
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn a_little_less_halves_the_worked_examples_footprint() {
     let changed = fs::read_to_string(scenario("just-over-a-block")).expect("the scenario");
     let (_folder, file) = written("less.toml", &changed.replace("\"9MiB\"", "\"8MiB\""));
     let (after, _) = plan(&file, &[]);
-    assert_eq!(bytes(&before, "/programmes/0/footprint_bytes"), 64 * MIB);
-    assert_eq!(bytes(&after, "/programmes/0/footprint_bytes"), 32 * MIB);
+    assert_eq!(bytes(&before, "/schedules/0/footprint_bytes"), 64 * MIB);
+    assert_eq!(bytes(&after, "/schedules/0/footprint_bytes"), 32 * MIB);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn a_dump_is_planned_with_the_drivers_addresses_and_without() {
         assert_eq!(bytes(memory, "/footprint_bytes"), 128 * MIB);
         assert_eq!(bytes(memory, "/reserved_bytes"), 128 * MIB);
         // What outlives the launch: its result, and what the capture kept.
-        assert_eq!(bytes(memory, "/held_after_trim_bytes"), 64 * MIB);
-        let relaunch = at(&plan, "/programmes/0/steps/2");
+        assert_eq!(bytes(memory, "/kept_after_trim_bytes"), 64 * MIB);
+        let relaunch = at(&plan, "/schedules/0/steps/2");
         assert_eq!(at(relaunch, "/planned/failure/code"), 1, "R18");
     }
 }
@@ -226,10 +226,8 @@ fn several_dumps_are_planned_together() {
         .ends();
     let plan: Value = serde_json::from_str(&ended.stdout).expect("JSON");
     let named = |name: &str| {
-        let programmes = at(&plan, "/programmes").as_array().expect("programmes");
-        let found = programmes
-            .iter()
-            .find(|programme| programme["name"] == name);
+        let schedules = at(&plan, "/schedules").as_array().expect("schedules");
+        let found = schedules.iter().find(|schedule| schedule["name"] == name);
         bytes(
             found.unwrap_or_else(|| panic!("no {name}")),
             "/footprint_bytes",
@@ -259,8 +257,8 @@ fn a_dump_as_a_scenario_is_the_same_graph() {
     for figure in [
         "footprint_bytes",
         "reserved_bytes",
-        "asked_bytes",
-        "peak_alive_bytes",
+        "requested_bytes",
+        "peak_live_bytes",
     ] {
         let pointer = format!("/graphs/0/memory/{figure}");
         assert_eq!(
@@ -278,16 +276,16 @@ fn a_dump_as_a_scenario_is_the_same_graph() {
 
 #[test]
 fn r26_a_child_graph_with_memory_is_planned_by_rule_also_as_a_scenario() {
-    let moved = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot/moved.dot");
+    let moved = Path::new(env!("CARGO_MANIFEST_DIR")).join("plan/tests/data/dot/moved.dot");
     let (planned, code) = plan(&moved, &[]);
     assert_eq!(code, 0);
     // As measured: 48 MiB in the child graph, and a block; 16 MiB around it.
     let memory = at(&planned, "/graphs/0/memory");
     assert_eq!(bytes(memory, "/footprint_bytes"), 128 * MIB);
-    let because = at(&planned, "/programmes/0/by_rule_because");
+    let because = at(&planned, "/schedules/0/by_rule_because");
     assert!(because.to_string().contains("child graphs"), "{because}");
     assert_eq!(
-        used_after(at(&planned, "/programmes/1"), "launch"),
+        used_after(at(&planned, "/schedules/1"), "launch"),
         [128 * MIB, 256 * MIB]
     );
 
@@ -341,17 +339,17 @@ fn graphs_that_did_not_overlap_leave_a_verification_inconclusive() {
         "virtual",
     ];
     let (plan, code) = plan(&file, &arguments);
-    let programme = at(&plan, "/programmes/1");
-    assert_eq!(programme["name"], "cupy_sum on 4 streams");
+    let schedule = at(&plan, "/schedules/1");
+    assert_eq!(schedule["name"], "cupy_sum on 4 streams");
     assert_eq!(
-        used_after(programme, "launch"),
+        used_after(schedule, "launch"),
         [64, 128, 192, 256].map(|mib| mib * MIB)
     );
     assert_eq!(
-        (at(programme, "/verification/verdict"), code),
+        (at(schedule, "/verification/verdict"), code),
         (&Value::from("INCONCLUSIVE"), 3)
     );
-    let why = at(programme, "/verification/differences/0")
+    let why = at(schedule, "/verification/differences/0")
         .as_str()
         .expect("text");
     assert!(why.contains("graphs had finished by then"), "{why}");
@@ -472,7 +470,7 @@ fn the_text_shows_what_is_asked_for() {
 fn another_machines_blocks_give_another_footprint() {
     let h200 = bytes(
         &plan(&scenario("just-over-a-block"), &[]).0,
-        "/machine/block_bytes",
+        "/gpu/granularity_bytes",
     );
     let folder = tempfile::tempdir().expect("a temporary directory");
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/model/src/profile/h200.toml");
@@ -484,8 +482,8 @@ fn another_machines_blocks_give_another_footprint() {
     let arguments = ["--model-profile", file.to_str().expect("UTF-8")];
     let (plan, code) = plan(&scenario("just-over-a-block"), &arguments);
     assert_eq!((h200, code), (32 * MIB, 0));
-    assert_eq!(bytes(&plan, "/machine/block_bytes"), 2 * MIB);
-    assert_eq!(bytes(&plan, "/programmes/0/footprint_bytes"), 34 * MIB);
+    assert_eq!(bytes(&plan, "/gpu/granularity_bytes"), 2 * MIB);
+    assert_eq!(bytes(&plan, "/schedules/0/footprint_bytes"), 34 * MIB);
 }
 
 #[test]
@@ -529,7 +527,7 @@ fn plans_of_every_recorded_dump_are_what_the_schema_says() {
             let file = entry.expect("an entry").path();
             if file.extension().is_some_and(|extension| extension == "dot") {
                 let (plan, code) = plan(&file, &[]);
-                assert_eq!((plan["schema_version"].as_u64(), code), (Some(1), 0));
+                assert_eq!((plan["schema_version"].as_u64(), code), (Some(2), 0));
                 count += 1;
             }
         }
@@ -541,4 +539,33 @@ fn plans_of_every_recorded_dump_are_what_the_schema_says() {
         !validator().is_valid(&broken),
         "a field that is not in the schema is a fault"
     );
+}
+
+#[test]
+fn every_rule_that_a_finding_names_is_one_that_can_be_explained() {
+    let nodes = r#"scenario = 1
+[[graph]]
+name = "g"
+nodes = [
+  { name = "a", alloc = "33MiB" }, { name = "m", work = "memset", uses = "a" },
+  { name = "f", free = "a" }, { name = "g", free = "a" }, { name = "b", alloc = 1 },
+  { name = "u", alloc = 1 }, { name = "v", free = "u", after = "u" },
+]
+"#;
+    let (_folder, faults) = written("faults.toml", nodes);
+    let mut kinds = std::collections::BTreeSet::new();
+    for file in [faults, scenario("forked-branches")] {
+        let (plan, _) = plan(&file, &[]);
+        for finding in at(&plan, "/graphs/0/findings")
+            .as_array()
+            .expect("findings")
+        {
+            let rule = finding["rule"].as_str().expect("text");
+            let named = graph_memory_footprint::rules::named(rule).count();
+            assert_eq!(named, rule.split_whitespace().count(), "{rule}");
+            assert!(named > 0, "{finding:?}");
+            kinds.insert(finding["kind"].to_string());
+        }
+    }
+    assert!(kinds.len() >= 6, "{kinds:?}");
 }

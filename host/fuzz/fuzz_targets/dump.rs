@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use cudart_model::memory::address::Granularity;
-use graph_memory_footprint::plan::description::{Freed, Graph, Kind};
-use graph_memory_footprint::plan::layout::{Effort, Layouts};
-use graph_memory_footprint::plan::timeline::{Timeline, topological};
-use graph_memory_footprint::plan::{dot, findings, scenario};
+use graph_memory_plan::graph::{Freed, Graph, Kind};
+use graph_memory_plan::layout::{Effort, Layouts};
+use graph_memory_plan::timeline::{Timeline, topological};
+use graph_memory_plan::{dot, findings, scenario};
 use libfuzzer_sys::fuzz_target;
 
 /// Larger graphs take time and show nothing more.
@@ -43,8 +43,8 @@ fn plan(graph: &Graph) {
     };
     let computed = &layouts.computed;
     assert!(Some(computed.used_bytes()) <= computed.reserved_bytes, "R50");
-    let asked = computed.allocations.iter().fold(0_u64, |sum, a| sum.saturating_add(a.bytes));
-    assert!(timeline.peak_bytes <= asked);
+    let requested = computed.allocations.iter().fold(0_u64, |sum, a| sum.saturating_add(a.bytes));
+    assert!(timeline.peak_bytes <= requested);
     for finding in findings::find(graph, &layouts, &|_| false) {
         if let (Some(after), true) = (finding.footprint_after_bytes, finding.saving_bytes > 0) {
             assert_eq!(after + finding.saving_bytes, computed.used_bytes(), "{finding:?}");

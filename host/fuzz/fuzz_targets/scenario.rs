@@ -3,8 +3,13 @@
 #![no_main]
 
 use cudart_model::Profile;
-use graph_memory_footprint::plan::{programme, scenario};
+use graph_memory_plan::{SpinKernel, scenario, schedule};
 use libfuzzer_sys::fuzz_target;
+
+const SPIN: SpinKernel<'static> = SpinKernel {
+    ptx: include_str!("../../../kernels-rs/ptx/clock_block.ptx"),
+    name: "clock_block",
+};
 
 fuzz_target!(|text: &str| {
     let scenario = match scenario::read(text, "fuzz") {
@@ -18,10 +23,10 @@ fuzz_target!(|text: &str| {
     if nodes > 200 || scenario.instances.len() > 50 || scenario.steps.len() > 100 || scenario.streams > 50 {
         return;
     }
-    let played = programme::on_model(&scenario, &Profile::default());
-    let (programme, _) = played.unwrap_or_else(|stop| panic!("{stop}"));
-    assert_eq!(programme.steps.len(), scenario.steps.len());
-    for step in &programme.steps {
+    let replayed = schedule::simulated(&scenario, &Profile::default(), SPIN);
+    let (schedule, _) = replayed.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(schedule.steps.len(), scenario.steps.len());
+    for step in &schedule.steps {
         assert!(Some(step.planned.used_bytes) <= step.planned.reserved_bytes, "R50: {step:?}");
     }
 });

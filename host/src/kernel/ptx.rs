@@ -8,7 +8,7 @@ use cudart_ffi::ptx::PtxHeader;
 
 use super::cubin;
 use crate::exit::Stop;
-use cuda_graphs::{Kernel, KernelError, RouteChoice, Runtime};
+use cuda_graphs::{Device, Kernel, KernelError, RouteChoice, Runtime};
 
 /// The kernel's name: spins for at least as many SM clocks as its one argument says.
 pub const KERNEL_NAME: &str = "clock_block";
@@ -80,6 +80,28 @@ impl KernelSource {
             header,
             origin,
         })
+    }
+
+    /// Makes a device current and loads the kernel on it.
+    ///
+    /// # Errors
+    ///
+    /// PTX that the driver or the device cannot run, and what [`load`](Self::load) says.
+    pub fn load_on<'rt>(
+        &self,
+        runtime: &'rt Runtime,
+        device: Device<'rt>,
+        route: RouteChoice,
+    ) -> Result<Kernel<'rt>, Stop> {
+        let capability = device.info()?.compute_capability;
+        if let Some(driver) = runtime.driver_version() {
+            let fits = self.header.check(driver.0, capability);
+            fits.map_err(|refusal| {
+                Stop::error(format!("{}: {refusal}", self.origin), refusal.remedy())
+            })?;
+        }
+        device.make_current()?;
+        Ok(self.load(runtime, capability, route)?)
     }
 
     /// Loads the kernel on a device that is current and has this compute capability:

@@ -6,9 +6,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::description::{Graph, Kind};
-use super::dot;
-use super::scenario::{self, Scenario};
+use graph_memory_plan::dot;
+use graph_memory_plan::graph::{Graph, Kind};
+use graph_memory_plan::scenario::{self, Scenario};
+
 use crate::exit::Stop;
 
 /// What was given.
@@ -71,7 +72,7 @@ fn read_scenario(file: &Path) -> Result<Scenario, Stop> {
     scenario::read(&text, &shown).map_err(|error| {
         Stop::usage(
             format!("{shown}:{error}"),
-            "mend the scenario; host/scenarios has examples",
+            "fix the scenario; host/scenarios has examples",
         )
     })
 }

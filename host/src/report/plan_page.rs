@@ -6,9 +6,9 @@ use super::charts;
 use super::html::{Facts, badge, document, figure};
 use super::markup::{Element, element};
 use super::units;
-use crate::plan::findings::{Finding, Severity};
-use crate::plan::result::{AddressSource, GraphPlan, MemoryPlan, Plan, PlannedBy, Programme};
 use crate::rules;
+use graph_memory_plan::findings::{Finding, Severity};
+use graph_memory_plan::result::{AddressSource, GraphPlan, MemoryPlan, Plan, PlannedBy, Schedule};
 
 /// Findings shown of each graph.
 const MOST_FINDINGS: usize = 100;
@@ -34,19 +34,19 @@ const TITLE: &str = "What graphs will hold";
 
 fn header(plan: &Plan) -> Element {
     let mut facts = Facts::new();
-    let machine = &plan.machine;
-    facts.add("Planned for", Some(&machine.device));
+    let gpu = &plan.gpu;
+    facts.add("Planned for", Some(&gpu.name));
     facts.add(
         "Memory",
         Some(&format!(
             "blocks of {}, addresses in steps of {}",
-            units::bytes(machine.block_bytes),
-            units::bytes(machine.address_step_bytes)
+            units::bytes(gpu.granularity_bytes),
+            units::bytes(gpu.address_alignment_bytes)
         )),
     );
     let mut header = element("header").child(element("h1").text(TITLE));
     match &plan.verified_on {
-        Some(on) if on.model.is_none() => {
+        Some(on) if on.simulation.is_none() => {
             facts.add("Verified on", Some(&on.device));
             facts.add("Runtime", on.runtime_version.as_deref());
             facts.add("Driver", on.driver_version.as_deref());
@@ -60,14 +60,14 @@ fn header(plan: &Plan) -> Element {
     }
     let graphs = plan.graphs.iter().enumerate();
     let graphs = graphs.map(|(number, graph)| (graph_id(number), graph.name.clone()));
-    let programmes = plan.programmes.iter().enumerate();
-    let programmes = programmes.map(|(number, one)| (programme_id(number), one.name.clone()));
-    let items = graphs.chain(programmes).map(|(id, name)| {
+    let schedules = plan.schedules.iter().enumerate();
+    let schedules = schedules.map(|(number, one)| (schedule_id(number), one.name.clone()));
+    let items = graphs.chain(schedules).map(|(id, name)| {
         let link = element("a").with("href", format!("#{id}")).text(name);
         element("li").child(link)
     });
     let contents = element("nav")
-        .with("aria-label", "Graphs and programmes")
+        .with("aria-label", "Graphs and schedules")
         .child(element("ul").children(items));
     header.child(facts.list).child(contents)
 }
@@ -76,16 +76,17 @@ fn graph_id(number: usize) -> String {
     format!("graph-{number}")
 }
 
-fn programme_id(number: usize) -> String {
-    format!("programme-{number}")
+fn schedule_id(number: usize) -> String {
+    format!("schedule-{number}")
 }
 
 fn main(plan: &Plan) -> Element {
     let graphs = plan.graphs.iter().enumerate();
-    let graphs = graphs.map(|(number, graph)| self::graph(number, graph, plan.machine.block_bytes));
-    let programmes = plan.programmes.iter().enumerate();
-    let programmes = programmes.map(|(number, one)| programme(number, one));
-    element("main").children(graphs).children(programmes)
+    let graphs =
+        graphs.map(|(number, graph)| self::graph(number, graph, plan.gpu.granularity_bytes));
+    let schedules = plan.schedules.iter().enumerate();
+    let schedules = schedules.map(|(number, one)| schedule(number, one));
+    element("main").children(graphs).children(schedules)
 }
 
 fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
@@ -132,14 +133,14 @@ fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
 fn figures(memory: &MemoryPlan) -> Element {
     let mut facts = Facts::new();
     let mut add = |name: &str, value: String| facts.add(name, Some(&value));
-    add("Asked", units::bytes(memory.asked_bytes));
+    add("Asked", units::bytes(memory.requested_bytes));
     let peak = memory
         .peak_at
         .as_ref()
         .map_or_else(String::new, |node| format!(", first at {node}"));
     add(
         "Peak alive",
-        format!("{}{peak}", units::bytes(memory.peak_alive_bytes)),
+        format!("{}{peak}", units::bytes(memory.peak_live_bytes)),
     );
     add("Footprint", units::bytes(memory.footprint_bytes));
     add(
@@ -165,7 +166,7 @@ fn figures(memory: &MemoryPlan) -> Element {
         "After a trim",
         format!(
             "{} until what outlives the launch is freed",
-            units::bytes(memory.held_after_trim_bytes)
+            units::bytes(memory.kept_after_trim_bytes)
         ),
     );
     let addresses = match (memory.addresses, memory.rule_explains_dump) {
@@ -213,15 +214,15 @@ fn findings(findings: &[Finding]) -> Element {
     element("ul").children(items)
 }
 
-fn programme(number: usize, programme: &Programme) -> Element {
-    let id = programme_id(number);
+fn schedule(number: usize, schedule: &Schedule) -> Element {
+    let id = schedule_id(number);
     let mut heading = element("h2")
         .with("id", &id)
-        .text(format!("{} ", programme.name));
-    if let Some(verification) = &programme.verification {
-        heading.push(badge(verification.verdict));
+        .text(format!("{} ", schedule.name));
+    if let Some(verification) = &schedule.verification {
+        heading.push(badge(verification.verdict.into()));
     }
-    let fails = match programme.failing_steps {
+    let fails = match schedule.failing_steps {
         0 => "no call fails".to_owned(),
         1 => "1 call fails".to_owned(),
         number => format!("{number} calls fail"),
@@ -231,16 +232,16 @@ fn programme(number: usize, programme: &Programme) -> Element {
         .child(heading)
         .child(element("p").text(format!(
             "{}: at most {} used, {fails}.",
-            programme.about,
-            units::bytes(programme.footprint_bytes)
+            schedule.about,
+            units::bytes(schedule.footprint_bytes)
         )));
-    if programme.planned_by == PlannedBy::Rule {
-        let because = programme.by_rule_because.unwrap_or("so asked");
+    if schedule.planned_by == PlannedBy::Rule {
+        let because = schedule.by_rule_because.unwrap_or("so asked");
         part.push(element("p").class("small").text(format!(
             "By rules R35 and R36 from the footprints, not on the model: {because}."
         )));
     }
-    if let Some(verification) = &programme.verification {
+    if let Some(verification) = &schedule.verification {
         part.push(element("p").text(format!(
             "{} of {} addresses as planned.",
             verification.addresses_as_planned, verification.addresses
@@ -251,7 +252,7 @@ fn programme(number: usize, programme: &Programme) -> Element {
             part.push(element("ul").children(differences));
         }
     }
-    part.children(charts::plan::steps(programme).map(figure))
+    part.children(charts::plan::steps(schedule).map(figure))
 }
 
 fn footer(plan: &Plan) -> Element {

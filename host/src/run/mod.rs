@@ -215,27 +215,14 @@ impl<'a> Run<'a> {
     /// clock rate.
     fn kernel(&mut self, device: Device<'a>) -> Result<(Kernel<'a>, i32), Stop> {
         let info = device.info()?;
-        let (capability, clock_rate_khz) = (info.compute_capability, info.clock_rate_khz);
+        let clock_rate_khz = info.clock_rate_khz;
         self.note(|section| section.device = Some(info));
         backend::needs_memory_pools(device)?;
-        if let Some(driver) = self.runtime.driver_version() {
-            self.source
-                .header
-                .check(driver.0, capability)
-                .map_err(|refusal| {
-                    Stop::error(
-                        format!("{}: {refusal}", self.source.origin),
-                        refusal.remedy(),
-                    )
-                })?;
-        }
-        device.make_current()?;
         let route = self.args.on.kernel_route.into();
-        let kernel = self
-            .source
-            .load(self.runtime, capability, route)
-            .map_err(Stop::from)?;
-        Ok((kernel, clock_rate_khz))
+        Ok((
+            self.source.load_on(self.runtime, device, route)?,
+            clock_rate_khz,
+        ))
     }
 
     fn conclude(&mut self) {

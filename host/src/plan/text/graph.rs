@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use super::table::{Cut, Table};
 use super::{BOLD, DIM, RED, YELLOW, bar};
-use crate::plan::findings::{Finding, FindingKind, Severity};
-use crate::plan::result::{AddressSource, AllocationPlan, GraphPlan, Machine, MemoryPlan};
-use crate::plan::units::{bytes, count};
+use graph_memory_plan::findings::{Finding, FindingKind, Severity};
+use graph_memory_plan::result::{AddressSource, AllocationPlan, Gpu, GraphPlan, MemoryPlan};
+use graph_memory_plan::units::{bytes, count};
 
 /// Names shown of the allocations that share a range.
 const NAMES: usize = 4;
 
 pub(super) fn write(
     graph: &GraphPlan,
-    machine: &Machine,
+    gpu: &Gpu,
     rows: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -58,7 +58,7 @@ pub(super) fn write(
             writeln!(out, "   it allocates nothing, so it holds no graph memory")?;
         }
         Some(memory) => {
-            figures(memory, machine, out)?;
+            figures(memory, gpu, out)?;
             address_map(memory, rows, out)?;
             timeline(memory, rows, out)?;
             outliving(memory, rows, out)?;
@@ -68,8 +68,8 @@ pub(super) fn write(
     findings(&graph.findings, rows, out)
 }
 
-fn figures(memory: &MemoryPlan, machine: &Machine, out: &mut dyn Write) -> io::Result<()> {
-    let blocks = memory.footprint_bytes / machine.block_bytes.max(1);
+fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()> {
+    let blocks = memory.footprint_bytes / gpu.granularity_bytes.max(1);
     let peak = memory
         .peak_at
         .as_ref()
@@ -90,13 +90,13 @@ fn figures(memory: &MemoryPlan, machine: &Machine, out: &mut dyn Write) -> io::R
             "asked",
             format!(
                 "{} in {}",
-                bytes(memory.asked_bytes),
+                bytes(memory.requested_bytes),
                 count(memory.allocations.len(), "allocation")
             ),
         ),
         (
             "peak alive",
-            format!("{}{peak}", bytes(memory.peak_alive_bytes)),
+            format!("{}{peak}", bytes(memory.peak_live_bytes)),
         ),
         (
             "footprint",
@@ -104,7 +104,7 @@ fn figures(memory: &MemoryPlan, machine: &Machine, out: &mut dyn Write) -> io::R
                 "{BOLD}{}{BOLD:#}: {} of {}",
                 bytes(memory.footprint_bytes),
                 count(to_usize(blocks), "block"),
-                bytes(machine.block_bytes)
+                bytes(gpu.granularity_bytes)
             ),
         ),
         (
@@ -123,7 +123,7 @@ fn figures(memory: &MemoryPlan, machine: &Machine, out: &mut dyn Write) -> io::R
             "after a trim",
             format!(
                 "{} until what outlives the launch is freed",
-                bytes(memory.held_after_trim_bytes)
+                bytes(memory.kept_after_trim_bytes)
             ),
         ),
         ("addresses", addresses.to_owned()),
@@ -172,9 +172,9 @@ fn timeline(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result
             [
                 event.node.to_string(),
                 format!("{sign}{}", bytes(event.bytes)),
-                bytes(event.alive_bytes),
+                bytes(event.live_bytes),
             ],
-            format!(" {}", bar(event.alive_bytes, memory.peak_alive_bytes)),
+            format!(" {}", bar(event.live_bytes, memory.peak_live_bytes)),
         );
     }
     table.write(&cut, out)

@@ -1,11 +1,11 @@
 //! A plan's charts: where allocations lie while a graph runs, and the memory over a
-//! programme's steps.
+//! schedule's steps.
 
 use super::super::units;
 use super::canvas::{Anchor, Canvas, Key, byte_grid, byte_ticks, legend_height, point};
 use super::{Chart, Table, both};
-use crate::plan::result::{AllocationPlan, MemoryPlan, Outcome, Programme};
 use crate::report::markup::Element;
+use graph_memory_plan::result::{AllocationPlan, MemoryPlan, Outcome, Schedule};
 
 const MAP_TITLE: &str = "Where allocations lie, and when";
 const STEPS_TITLE: &str = "Memory over the steps";
@@ -44,7 +44,7 @@ pub(in crate::report) fn map(memory: &MemoryPlan, block_bytes: u64) -> Option<Ch
         units::count(lives.len(), "allocation"),
         units::bytes(extent(memory)),
         outliving,
-        units::bytes(memory.peak_alive_bytes),
+        units::bytes(memory.peak_live_bytes),
     );
     let mut note = format!(
         "From left to right the alloc and free nodes in an order in which the graph may run, \
@@ -194,16 +194,16 @@ fn map_table(lives: &[Life<'_>]) -> Table {
     }
 }
 
-/// Used and reserved after each step of a programme.
-pub(in crate::report) fn steps(programme: &Programme) -> Option<Chart> {
-    let first = programme.steps.first()?;
+/// Used and reserved after each step of a schedule.
+pub(in crate::report) fn steps(schedule: &Schedule) -> Option<Chart> {
+    let first = schedule.steps.first()?;
     let summary = format!(
         "{}; {} at most used.",
-        units::count(programme.steps.len(), "step"),
-        units::bytes(programme.footprint_bytes),
+        units::count(schedule.steps.len(), "step"),
+        units::bytes(schedule.footprint_bytes),
     );
     let measured = first.measured.is_some();
-    let (wide, narrow) = both(|width| draw_steps(programme, width, &summary));
+    let (wide, narrow) = both(|width| draw_steps(schedule, width, &summary));
     let mut note = "Planned, after each step.".to_owned();
     if measured {
         note += " Measured is beside it in the table.";
@@ -215,11 +215,11 @@ pub(in crate::report) fn steps(programme: &Programme) -> Option<Chart> {
         note,
         wide,
         narrow,
-        table: steps_table(programme, measured),
+        table: steps_table(schedule, measured),
     })
 }
 
-fn draw_steps(programme: &Programme, width: f64, summary: &str) -> Element {
+fn draw_steps(schedule: &Schedule, width: f64, summary: &str) -> Element {
     let entries = [
         (Key::Line("used"), "used"),
         (Key::Line("reserved"), "reserved"),
@@ -229,7 +229,7 @@ fn draw_steps(programme: &Programme, width: f64, summary: &str) -> Element {
     let right = width - 12.0;
     let mut canvas = Canvas::new(width, bottom + 28.0, STEPS_TITLE, summary);
     canvas.legend(width, &entries);
-    let outcomes: Vec<&Outcome> = programme.steps.iter().map(|step| &step.planned).collect();
+    let outcomes: Vec<&Outcome> = schedule.steps.iter().map(|step| &step.planned).collect();
     let reserved = |outcome: &Outcome| outcome.reserved_bytes.unwrap_or(outcome.used_bytes);
     let most = outcomes
         .iter()
@@ -268,7 +268,7 @@ fn draw_steps(programme: &Programme, width: f64, summary: &str) -> Element {
         if let Some(failure) = &outcome.failure {
             let at = (x_of(index as f64), top);
             let size = (x_of(index as f64 + 1.0) - at.0, STEPS_PLOT);
-            let label = programme.steps.get(index).map_or("", |step| &step.label);
+            let label = schedule.steps.get(index).map_or("", |step| &step.label);
             let tip = format!("{label}: {} {}", failure.code, failure.name);
             canvas.rect(at, size, "hit", Some(&tip));
         }
@@ -278,7 +278,7 @@ fn draw_steps(programme: &Programme, width: f64, summary: &str) -> Element {
     canvas.finish()
 }
 
-fn steps_table(programme: &Programme, measured: bool) -> Table {
+fn steps_table(schedule: &Schedule, measured: bool) -> Table {
     let code = |outcome: &Outcome| match &outcome.failure {
         Some(failure) => format!("{} {}", failure.code, failure.name),
         None => "0".to_owned(),
@@ -288,7 +288,7 @@ fn steps_table(programme: &Programme, measured: bool) -> Table {
             .reserved_bytes
             .map_or_else(|| "?".to_owned(), units::bytes)
     };
-    let rows = programme.steps.iter().take(MOST_ROWS).map(|step| {
+    let rows = schedule.steps.iter().take(MOST_ROWS).map(|step| {
         let planned = &step.planned;
         let mut row = vec![
             step.label.clone(),

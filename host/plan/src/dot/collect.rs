@@ -1,0 +1,352 @@
+//! Makes graphs of DOT's statements: a cluster is a graph, a label says what a node
+//! does.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use super::DotError;
+use super::flatten::flatten;
+use super::label::{self, Facts};
+use super::lexer::Position;
+use super::parser::Attributes;
+use crate::graph::{Graph, MOST_NODES, Work};
+use crate::name::Name;
+use crate::units::one_line;
+
+/// What to do about a dump that lacks what a plan needs.
+const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
+                       the flag cudaGraphDebugDotFlagsVerbose (1)";
+
+/// The numbers that a graph's first node may leave out before it, which costs memory.
+const MOST_SKIPPED: usize = 4;
+
+/// A node as the file has it.
+#[derive(Debug)]
+pub(super) struct RawNode {
+    pub(super) name: Name,
+    pub(super) cluster: u32,
+    /// Where it is described; `None` while only edges mention it.
+    described: Option<Position>,
+    pub(super) number: Option<u64>,
+    pub(super) title: Option<u32>,
+    pub(super) kind: RawKind,
+}
+
+/// What a node does, addresses not yet looked up.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RawKind {
+    Alloc { bytes: u64, address: Option<u64> },
+    Free { address: u64 },
+    Kernel,
+    Other(Work),
+}
+
+/// A graph as the file has it.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    pub(super) name: String,
+    pub(super) parent: Option<u32>,
+    /// Its nodes in the order of creation; filled when the file has been read.
+    pub(super) nodes: Vec<u32>,
+}
+
+/// One `digraph` of a file, as read.
+#[derive(Debug, Default)]
+pub(super) struct RawFile {
+    pub(super) clusters: Vec<Cluster>,
+    pub(super) nodes: Vec<RawNode>,
+    pub(super) edges: Vec<(u32, u32)>,
+    pub(super) titles: Vec<Box<str>>,
+    /// Pointers that a node is known to use.
+    pub(super) pointers: Vec<(u32, u64)>,
+    /// Graphs that a node names: its child graph.
+    pub(super) references: BTreeMap<u32, String>,
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) struct Collector {
+    origin: String,
+    graphs: Vec<Graph>,
+    file: RawFile,
+    open: Vec<u32>,
+    by_name: ByName,
+    title_numbers: HashMap<Box<str>, u32>,
+    plain_labels: bool,
+}
+
+impl Collector {
+    pub(super) fn new(origin: &str) -> Self {
+        Self {
+            origin: origin.to_owned(),
+            graphs: Vec::new(),
+            file: RawFile::default(),
+            open: Vec::new(),
+            by_name: ByName::default(),
+            title_numbers: HashMap::new(),
+            plain_labels: false,
+        }
+    }
+
+    pub(super) fn into_graphs(self) -> Vec<Graph> {
+        self.graphs
+    }
+
+    pub(super) fn begin_file_graph(&mut self, name: &[u8]) {
+        self.file = RawFile::default();
+        self.by_name = ByName::default();
+        self.title_numbers.clear();
+        self.plain_labels = false;
+        self.open.clear();
+        self.begin_cluster(name);
+    }
+
+    pub(super) fn end_file_graph(&mut self) -> Result<(), DotError> {
+        let mut file = std::mem::take(&mut self.file);
+        self.by_name = ByName::default();
+        if self.plain_labels {
+            file.notes.push(VERBOSE.to_owned());
+        }
+        let graphs = flatten(file, &self.origin)?;
+        self.graphs.extend(graphs);
+        Ok(())
+    }
+
+    pub(super) fn begin_cluster(&mut self, name: &[u8]) {
+        let parent = self.open.last().copied();
+        self.open.push(self.file.clusters.len() as u32);
+        let name = one_line(&String::from_utf8_lossy(name));
+        self.file.clusters.push(Cluster {
+            name,
+            parent,
+            nodes: Vec::new(),
+        });
+    }
+
+    pub(super) fn end_cluster(&mut self) {
+        self.open.pop();
+    }
+
+    /// A graph's label is its name.
+    pub(super) fn cluster_label(&mut self, label: &[u8]) {
+        let open = self
+            .open
+            .last()
+            .and_then(|&open| self.file.clusters.get_mut(open as usize));
+        if let Some(cluster) = open {
+            cluster.name = one_line(String::from_utf8_lossy(label).trim());
+        }
+    }
+
+    /// A node that is named, here or elsewhere described.
+    pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, DotError> {
+        let name = Name::from(&*lossy(name));
+        if let Some(node) = self.by_name.get(&name) {
+            return Ok(node);
+        }
+        if self.file.nodes.len() >= MOST_NODES {
+            return Err(DotError::at(at, format!("more than {MOST_NODES} nodes")));
+        }
+        let node = self.file.nodes.len() as u32;
+        let cluster = self.open.last().copied().unwrap_or(0);
+        self.file.nodes.push(RawNode {
+            name: name.clone(),
+            cluster,
+            described: None,
+            number: name.number(),
+            title: None,
+            kind: RawKind::Other(Work::Unknown),
+        });
+        self.by_name.insert(name, node);
+        Ok(node)
+    }
+
+    pub(super) fn edge(&mut self, from: u32, to: u32, at: Position) -> Result<(), DotError> {
+        if self.file.edges.len() >= 8 * MOST_NODES {
+            return Err(DotError::at(
+                at,
+                format!("more than {} edges", 8 * MOST_NODES),
+            ));
+        }
+        self.file.edges.push((from, to));
+        Ok(())
+    }
+
+    pub(super) fn node(
+        &mut self,
+        name: &[u8],
+        attributes: &Attributes,
+        at: Position,
+    ) -> Result<(), DotError> {
+        let node = self.mention(name, at)?;
+        let text = attributes.label().map(lossy);
+        let facts = text.as_deref().map(label::read).unwrap_or_default();
+        let kind = self.kind(&facts, &attributes.shape, name, at)?;
+        let title = match kind {
+            RawKind::Kernel | RawKind::Other(Work::Unknown) => self.title(&facts),
+            _ => None,
+        };
+        // With the verbose flag these are records; host functions, events and child
+        // graphs never are.
+        self.plain_labels |= !facts.is_record
+            && matches!(
+                kind,
+                RawKind::Kernel | RawKind::Other(Work::Memset | Work::Memcpy)
+            );
+        for pointer in &facts.pointers {
+            // A pointer that cannot be read is one that is not known.
+            if let Ok(address) = label::number(pointer) {
+                self.file.pointers.push((node, address));
+            }
+        }
+        if let Some(graph) = facts.graphs.first() {
+            self.file.references.insert(node, (*graph).to_owned());
+        }
+        let open = self.open.last().copied().unwrap_or(0);
+        let Some(raw) = self.file.nodes.get_mut(node as usize) else {
+            return Ok(());
+        };
+        if let Some(first) = raw.described {
+            let what = format!(
+                "node {} is described a second time, first at {first}",
+                raw.name
+            );
+            return Err(DotError::at(at, what));
+        }
+        raw.described = Some(at);
+        raw.kind = kind;
+        raw.title = title;
+        raw.number = raw.number.or(facts.number);
+        // Where an edge of another graph named it first, it belongs where it is described.
+        raw.cluster = open;
+        Ok(())
+    }
+
+    fn kind(
+        &self,
+        facts: &Facts<'_>,
+        shape: &[u8],
+        name: &[u8],
+        at: Position,
+    ) -> Result<RawKind, DotError> {
+        let field = |value: Option<&str>, what: &str| {
+            let name = String::from_utf8_lossy(name);
+            let Some(text) = value else {
+                let type_name = facts.type_name;
+                return Err(DotError::at(
+                    at,
+                    format!("{name} is a {type_name} without its {what}: {VERBOSE}"),
+                ));
+            };
+            label::number(text).map_err(|why| DotError::at(at, format!("{what} of {name}: {why}")))
+        };
+        Ok(match facts.type_name {
+            "MEM_ALLOC" => RawKind::Alloc {
+                bytes: field(facts.bytes, "bytesize")?,
+                address: facts
+                    .address
+                    .map(|address| field(Some(address), "dptr"))
+                    .transpose()?,
+            },
+            "MEM_FREE" => RawKind::Free {
+                address: field(facts.address, "dptr")?,
+            },
+            "KERNEL" => RawKind::Kernel,
+            _ if !facts.is_record && shape == b"octagon" => RawKind::Kernel,
+            other => RawKind::Other(work(other, facts)),
+        })
+    }
+
+    fn title(&mut self, facts: &Facts<'_>) -> Option<u32> {
+        let title = facts.title.as_deref().unwrap_or(facts.type_name);
+        // As it stands, which is how almost all do, and as one line if need be.
+        if let Some(&number) = self.title_numbers.get(title) {
+            return Some(number);
+        }
+        let title = one_line(title);
+        if title.is_empty() {
+            return None;
+        }
+        if let Some(&number) = self.title_numbers.get(&*title) {
+            return Some(number);
+        }
+        let number = self.file.titles.len() as u32;
+        self.file.titles.push(title.as_str().into());
+        self.title_numbers.insert(title.into(), number);
+        Some(number)
+    }
+}
+
+/// As [`String::from_utf8_lossy`], and faster where nothing is lost.
+fn lossy(text: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(text) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(text),
+    }
+}
+
+/// The nodes that were named so far.
+#[derive(Default)]
+struct ByName {
+    dumped: BTreeMap<u32, Numbered>,
+    other: HashMap<Name, u32>,
+}
+
+/// The nodes of one graph by the number that the runtime gave each.
+#[derive(Default)]
+struct Numbered {
+    named: usize,
+    /// `None` is a gap.
+    nodes: Vec<Option<u32>>,
+}
+
+impl ByName {
+    fn get(&self, name: &Name) -> Option<u32> {
+        if let Name::Dumped { graph, node } = *name
+            && let Some(numbered) = self.dumped.get(&graph)
+            && let Some(&Some(node)) = numbered.nodes.get(node as usize)
+        {
+            return Some(node);
+        }
+        self.other.get(name).copied()
+    }
+
+    fn insert(&mut self, name: Name, node: u32) {
+        if let Name::Dumped {
+            graph,
+            node: number,
+        } = name
+        {
+            let numbered = self.dumped.entry(graph).or_default();
+            let at = number as usize;
+            // The runtime counts from 0; a number far beyond is from elsewhere.
+            if at < 2 * numbered.named + MOST_SKIPPED {
+                if at >= numbered.nodes.len() {
+                    numbered.nodes.resize(at + 1, None);
+                }
+                if let Some(slot) = numbered.nodes.get_mut(at) {
+                    *slot = Some(node);
+                    numbered.named += 1;
+                    return;
+                }
+            }
+        }
+        self.other.insert(name, node);
+    }
+}
+
+fn work(type_name: &str, facts: &Facts<'_>) -> Work {
+    match type_name {
+        "MEMSET" => Work::Memset,
+        "MEMCPY" => Work::Memcpy,
+        "HOST" => Work::Host,
+        "EMPTY" => Work::Empty,
+        "EVENT_RECORD" => Work::EventRecord,
+        "WAIT_EVENT" | "EVENT_WAIT" => Work::EventWait,
+        "EXT_SEMAS_SIGNAL" | "EXT_SEMAS_WAIT" => Work::Semaphore,
+        "BATCH_MEM_OP" => Work::BatchMemOp,
+        "CONDITIONAL" => Work::Conditional,
+        "GRAPH" | "CHILD_GRAPH" => Work::Child,
+        _ if !facts.graphs.is_empty() => Work::Child,
+        _ => Work::Unknown,
+    }
+}

@@ -1,0 +1,108 @@
+//! Free nodes that are one too many or too few.
+
+use super::{Finding, FindingKind, Search, Severity, names};
+use crate::graph::{Freed, Kind};
+use crate::units::bytes;
+
+/// Two free nodes for one allocation (R13, R30).
+pub(super) fn freed_twice(search: &Search<'_>) -> Vec<Finding> {
+    let graph = search.graph;
+    let again = graph.indexed().filter_map(|(_, node)| match node.kind {
+        Kind::Free(Freed::Again(allocation)) => {
+            Some((node.name.to_string(), search.name(allocation)))
+        }
+        _ => None,
+    });
+    again
+        .map(|(free, allocation)| Finding {
+            kind: FindingKind::FreedTwice,
+            severity: Severity::Error,
+            rule: "R13 R30",
+            what: format!("{free} frees {allocation}, which another free node frees: adding it fails with 1 cudaErrorInvalidValue"),
+            remedy: format!("leave {free} out"),
+            nodes: vec![free, allocation],
+            edges: Vec::new(),
+            saving_bytes: 0,
+            footprint_after_bytes: None,
+        })
+        .collect()
+}
+
+/// Free nodes for what no graph here leaves allocated (R14, R30).
+pub(super) fn frees_unknown(search: &Search<'_>, known: &dyn Fn(Freed) -> bool) -> Vec<Finding> {
+    let foreign = search
+        .graph
+        .indexed()
+        .filter_map(|(_, node)| match node.kind {
+            Kind::Free(freed @ Freed::AtAddress(address)) if !known(freed) => {
+                Some((node.name.to_string(), format!("{address:#x}")))
+            }
+            _ => None,
+        });
+    foreign
+        .map(|(free, address)| Finding {
+            kind: FindingKind::FreesUnknown,
+            severity: Severity::Note,
+            rule: "R14 R15 R30",
+            what: format!("{free} frees {address}, which no graph given here leaves allocated"),
+            remedy: "give the graph that allocates it as well".to_owned(),
+            nodes: vec![free],
+            edges: Vec::new(),
+            saving_bytes: 0,
+            footprint_after_bytes: None,
+        })
+        .collect()
+}
+
+/// Allocations that outlive the launch (R14, R18).
+pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
+    let outliving: Vec<_> = search.layout.outliving().collect();
+    if outliving.is_empty() {
+        return None;
+    }
+    let nodes: Vec<String> = outliving
+        .iter()
+        .map(|placed| search.name(placed.node))
+        .collect();
+    let asked: u64 = outliving
+        .iter()
+        .fold(0, |sum, placed| sum.saturating_add(placed.bytes));
+    let held = search.layout.bytes(&search.layout.held());
+    let next = if search.graph.auto_free {
+        "the next launch frees first (AutoFreeOnLaunch), the last one does not"
+    } else {
+        "before that is freed a second launch fails with 1 cudaErrorInvalidValue"
+    };
+    Some(Finding {
+        kind: FindingKind::NeverFreed,
+        severity: Severity::Note,
+        rule: if search.graph.auto_free {
+            "R14 R19 R20"
+        } else {
+            "R14 R18"
+        },
+        what: format!(
+            "{} ({}) {} the launch and {} {} through any trim; {next}",
+            names(&nodes),
+            bytes(asked),
+            if outliving.len() == 1 {
+                "outlives"
+            } else {
+                "outlive"
+            },
+            if outliving.len() == 1 {
+                "holds"
+            } else {
+                "hold"
+            },
+            bytes(held),
+        ),
+        remedy:
+            "after the launch cudaFree or cudaFreeAsync, or a free node here or in another graph"
+                .to_owned(),
+        nodes,
+        edges: Vec::new(),
+        saving_bytes: 0,
+        footprint_after_bytes: None,
+    })
+}

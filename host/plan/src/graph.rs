@@ -1,0 +1,380 @@
+//! One form for every graph that is planned, wherever it was described.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::name::Name;
+
+/// A node's place in its graph, counted from 0 in the order of creation.
+pub type NodeIndex = u32;
+
+/// The most nodes that one graph may have. Beyond it a file is refused, so that
+/// a small file of nested child graphs cannot ask for all memory.
+pub const MOST_NODES: usize = 4_000_000;
+
+/// A graph: nodes in the order of creation and what each depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Its name, unique in one plan.
+    pub name: String,
+    /// Where it was described: a file, and its graph in it.
+    pub origin: String,
+    /// The nodes in the order of creation.
+    pub nodes: Vec<Node>,
+    /// What each node depends on directly.
+    pub dependencies: Dependencies,
+    /// Which node is known to read or write which allocation of this graph, by
+    /// user, then allocation. Kernels in dumps do not tell.
+    pub uses: Vec<Use>,
+    /// The child graphs whose nodes are part of this graph: each by the node at which it
+    /// ends, with the one at which it begins. They lie within one another or apart.
+    pub child_graphs: BTreeMap<NodeIndex, NodeIndex>,
+    /// Titles of nodes, such as kernels' names, each once. Graphs of one file share
+    /// them.
+    pub titles: Arc<[Box<str>]>,
+    /// Instantiated with AutoFreeOnLaunch (R19).
+    pub auto_free: bool,
+    /// The graph runs at least this long.
+    pub spin: Duration,
+    /// What the reader of the description has to say about it.
+    pub notes: Vec<String>,
+}
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its name in the description.
+    pub name: Name,
+    /// The place of its title in [`Graph::titles`].
+    pub title: Option<u32>,
+    /// What it does.
+    pub kind: Kind,
+}
+
+/// What a node does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Allocates.
+    Alloc {
+        /// The bytes asked for.
+        bytes: u64,
+        /// The address that the driver gave, where the description has it.
+        address: Option<u64>,
+    },
+    /// Frees.
+    Free(Freed),
+    /// Runs a kernel for at least `spin`.
+    Kernel {
+        /// Nanoseconds that it spins.
+        spin_ns: u64,
+    },
+    /// Anything else; it matters by its order, and by the allocations it uses.
+    Other(Work),
+}
+
+/// What a free node frees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freed {
+    /// The allocation of this node of the same graph.
+    Here(NodeIndex),
+    /// The allocation of this node of the same graph, which another free node
+    /// frees already (R13, R30).
+    Again(NodeIndex),
+    /// An allocation that is not of this graph, by its address.
+    AtAddress(u64),
+    /// An allocation of another graph: the place of its name, `graph.node`, in
+    /// [`Graph::titles`].
+    Elsewhere(u32),
+}
+
+/// The kinds of nodes that neither allocate, free nor run a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Sets memory.
+    Memset,
+    /// Copies memory.
+    Memcpy,
+    /// Calls a host function.
+    Host,
+    /// Nothing, for its order only.
+    Empty,
+    /// Records an event.
+    EventRecord,
+    /// Waits for an event.
+    EventWait,
+    /// Where a child graph begins, its nodes being part of this graph.
+    ChildBegin,
+    /// A child graph, and where it ends.
+    Child,
+    /// A conditional node.
+    Conditional,
+    /// Signals or waits for an external semaphore.
+    Semaphore,
+    /// A batch of memory operations.
+    BatchMemOp,
+    /// A type that this program does not know; its title says which.
+    Unknown,
+}
+
+impl Work {
+    /// As people call it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memset => "memset",
+            Self::Memcpy => "memcpy",
+            Self::Host => "host function",
+            Self::Empty => "empty",
+            Self::EventRecord => "event record",
+            Self::EventWait => "event wait",
+            Self::ChildBegin => "child graph begins",
+            Self::Child => "child graph",
+            Self::Conditional => "conditional",
+            Self::Semaphore => "external semaphore",
+            Self::BatchMemOp => "batch of memory operations",
+            Self::Unknown => "unknown type",
+        }
+    }
+
+    /// Whether a node of this kind may touch memory that it does not name.
+    #[must_use]
+    pub fn may_use_anything(self) -> bool {
+        match self {
+            Self::Host | Self::Conditional | Self::BatchMemOp | Self::Unknown => true,
+            Self::Memset
+            | Self::Memcpy
+            | Self::Empty
+            | Self::EventRecord
+            | Self::EventWait
+            | Self::ChildBegin
+            | Self::Child
+            | Self::Semaphore => false,
+        }
+    }
+}
+
+/// A node that is known to use an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// The node that reads or writes.
+    pub user: NodeIndex,
+    /// The alloc node.
+    pub allocation: NodeIndex,
+}
+
+impl Graph {
+    /// The name of a node; empty for a number that names none.
+    #[must_use]
+    pub fn node_name(&self, node: NodeIndex) -> Name {
+        let node = self.nodes.get(node as usize);
+        node.map_or_else(|| Name::from(""), |node| node.name.clone())
+    }
+
+    /// The title of a node, such as a kernel's name.
+    #[must_use]
+    pub fn title(&self, node: &Node) -> Option<&str> {
+        self.titles.get(node.title? as usize).map(|title| &**title)
+    }
+
+    /// The nodes with their places.
+    pub fn indexed(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        (0..).zip(&self.nodes)
+    }
+
+    /// For each node the place where the innermost child graph begins that it is in;
+    /// empty without child graphs. Where a child graph begins and ends is part of the
+    /// graph around it.
+    #[must_use]
+    pub fn child_of(&self) -> Vec<Option<NodeIndex>> {
+        if self.child_graphs.is_empty() {
+            return Vec::new();
+        }
+        let begins = self.child_begins();
+        let mut open = Vec::new();
+        let places = (0..).take(self.nodes.len());
+        places
+            .map(|index| {
+                if self.child_graphs.contains_key(&index) {
+                    open.pop();
+                }
+                let inside = open.last().copied();
+                if begins.contains(&index) {
+                    open.push(index);
+                }
+                inside
+            })
+            .collect()
+    }
+
+    /// The same, to be asked node by node.
+    pub fn inside(&self) -> impl Fn(NodeIndex) -> Option<NodeIndex> + use<> {
+        let child_of = self.child_of();
+        move |node| child_of.get(node as usize).copied().flatten()
+    }
+
+    /// The nodes at which child graphs begin.
+    #[must_use]
+    pub fn child_begins(&self) -> BTreeSet<NodeIndex> {
+        self.child_graphs.values().copied().collect()
+    }
+
+    /// Whether a child graph has alloc nodes of its own.
+    #[must_use]
+    pub fn has_child_memory(&self) -> bool {
+        let inside = self.inside();
+        !self.child_graphs.is_empty() && self.allocations().any(|(node, ..)| inside(node).is_some())
+    }
+
+    /// The alloc nodes: place, bytes, and the dump's address.
+    pub fn allocations(&self) -> impl Iterator<Item = (NodeIndex, u64, Option<u64>)> {
+        self.indexed().filter_map(|(index, node)| match node.kind {
+            Kind::Alloc { bytes, address } => Some((index, bytes, address)),
+            _ => None,
+        })
+    }
+
+    /// For each node the free node of this graph that ends its allocation.
+    #[must_use]
+    pub fn freed_by(&self) -> Vec<Option<NodeIndex>> {
+        let mut freed_by = vec![None; self.nodes.len()];
+        for (index, node) in self.indexed() {
+            if let Kind::Free(Freed::Here(allocation)) = node.kind
+                && let Some(slot) = freed_by.get_mut(allocation as usize)
+            {
+                *slot = Some(index);
+            }
+        }
+        freed_by
+    }
+}
+
+/// Direct dependencies of all nodes, in one piece of memory.
+#[derive(Debug, Clone, Default)]
+pub struct Dependencies {
+    /// Where each node's part of `list` starts; one more at the end.
+    starts: Vec<u32>,
+    list: Vec<NodeIndex>,
+}
+
+impl Dependencies {
+    /// From edges (earlier, later) among `nodes` nodes. Edges that name no node are
+    /// left out; an edge given twice counts once.
+    #[must_use]
+    pub fn new(nodes: usize, edges: &[(NodeIndex, NodeIndex)]) -> Self {
+        let valid = |&&(from, to): &&(NodeIndex, NodeIndex)| {
+            (from as usize) < nodes && (to as usize) < nodes
+        };
+        let mut starts = vec![0_u32; nodes + 1];
+        for &(_, to) in edges.iter().filter(valid) {
+            if let Some(count) = starts.get_mut(to as usize + 1) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut list = vec![0; sum as usize];
+        let mut next = starts.clone();
+        for &(from, to) in edges.iter().filter(valid) {
+            if let Some(place) = next.get_mut(to as usize) {
+                if let Some(slot) = list.get_mut(*place as usize) {
+                    *slot = from;
+                }
+                *place += 1;
+            }
+        }
+        Self { starts, list }.without_repeats()
+    }
+
+    fn without_repeats(self) -> Self {
+        let mut starts = Vec::with_capacity(self.starts.len());
+        let mut list: Vec<NodeIndex> = Vec::with_capacity(self.list.len());
+        let mut own: Vec<NodeIndex> = Vec::new();
+        starts.push(0);
+        for node in 0..self.node_count() {
+            own.clear();
+            own.extend_from_slice(self.of(node));
+            own.sort_unstable();
+            own.dedup();
+            list.extend_from_slice(&own);
+            starts.push(list.len() as u32);
+        }
+        Self { starts, list }
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn node_count(&self) -> NodeIndex {
+        (self.starts.len().max(1) - 1) as u32
+    }
+
+    /// How many edges there are.
+    #[must_use]
+    pub fn edge_count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// What a node depends on directly, the oldest first; nothing for a number that
+    /// names no node.
+    #[must_use]
+    pub fn of(&self, node: NodeIndex) -> &[NodeIndex] {
+        let bounds = self
+            .starts
+            .get(node as usize)
+            .zip(self.starts.get(node as usize + 1));
+        let Some((&start, &end)) = bounds else {
+            return &[];
+        };
+        self.list.get(start as usize..end as usize).unwrap_or(&[])
+    }
+
+    /// All edges, (earlier, later).
+    pub fn edges(&self) -> impl Iterator<Item = (NodeIndex, NodeIndex)> {
+        (0..self.node_count()).flat_map(|to| self.of(to).iter().map(move |&from| (from, to)))
+    }
+
+    /// The other way round: what depends on each node.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let edges: Vec<_> = self.edges().map(|(from, to)| (to, from)).collect();
+        Self::new(self.node_count() as usize, &edges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_inside_the_innermost_child_graph_around_it() {
+        let node = Node {
+            name: Name::from("n"),
+            title: None,
+            kind: Kind::Other(Work::Empty),
+        };
+        let graph = Graph {
+            nodes: vec![node; 8],
+            child_graphs: BTreeMap::from([(4, 2), (6, 1)]),
+            ..Graph::default()
+        };
+        let (one, two) = (Some(1), Some(2));
+        let inside = [None, None, one, two, one, one, None, None];
+        assert_eq!(graph.child_of(), inside);
+        assert_eq!(Graph::default().child_of(), []);
+    }
+
+    #[test]
+    fn dependencies_come_oldest_first_and_once() {
+        let dependencies = Dependencies::new(4, &[(2, 3), (0, 3), (2, 3), (0, 1), (9, 1), (1, 9)]);
+        assert_eq!(dependencies.of(3), [0, 2]);
+        assert_eq!(dependencies.of(1), [0]);
+        assert_eq!(dependencies.of(0), [] as [u32; 0]);
+        assert_eq!(dependencies.of(77), [] as [u32; 0]);
+        assert_eq!(dependencies.edge_count(), 3);
+        assert_eq!(dependencies.reversed().of(0), [1, 3]);
+        assert_eq!(Dependencies::default().node_count(), 0);
+    }
+}

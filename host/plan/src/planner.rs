@@ -1,0 +1,305 @@
+//! From graphs or a scenario to a plan.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuda_graphs::Runtime;
+use cudart_model::Profile;
+
+use crate::Error;
+use crate::analysis::analyse;
+use crate::graph::{Freed, Graph};
+use crate::layout::{Layout, Source};
+use crate::replay::{Replayed, SpinKernel, Stage};
+use crate::result::{Gpu, Plan, SCHEMA_VERSION, Schedule, VerifiedOn};
+use crate::scenario::Scenario;
+use crate::schedule::{self, ByRule};
+use crate::schedules::{self, Overlap};
+
+/// The most nodes of a schedule's graphs that are built on the simulated runtime; larger
+/// ones are planned by rule.
+const MOST_SIMULATED: usize = 50_000;
+
+/// Said where a scenario has steps that the simulated runtime cannot do.
+const STEPS_LEFT_OUT: &str = "the steps of the scenario are not planned, nor verified: the \
+                              simulated runtime cannot build child graphs with memory nodes";
+
+/// What to plan of graphs without a schedule of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Each graph is launched so many times in one stream.
+    pub launches: usize,
+    /// So many concurrent copies of each graph are planned, one per stream; 1 for none.
+    pub streams: usize,
+    /// How long graphs that are to overlap spin in a verification; without one as long
+    /// as their number needs.
+    pub spin: Option<Duration>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            launches: 2,
+            streams: 2,
+            spin: None,
+        }
+    }
+}
+
+/// Why these graphs are not to be run on the simulated runtime, if so.
+fn not_simulated(graphs: &[(&Arc<Graph>, &Layout)], copies: usize) -> Option<&'static str> {
+    let nodes: usize = graphs.iter().map(|(graph, _)| graph.nodes.len()).sum();
+    let others = |layout: &Layout| layout.source == Source::Dump && layout.reserved_bytes.is_none();
+    if nodes.saturating_mul(copies) > MOST_SIMULATED {
+        Some("too large to build there")
+    } else if graphs.iter().any(|(graph, _)| graph.has_child_memory()) {
+        Some("child graphs with memory nodes cannot be built there")
+    } else if graphs.iter().any(|(_, layout)| others(layout)) {
+        Some("it would give other addresses than the dump's")
+    } else {
+        None
+    }
+}
+
+/// How long graphs spin that are to overlap.
+#[derive(Debug, Clone, Copy)]
+enum Spin {
+    /// In a plan: longer than anything takes.
+    Planned,
+    /// In a verification: what was requested, else what the number of launches needs.
+    Verified(Option<Duration>),
+}
+
+impl Spin {
+    fn of(self, launches: usize) -> Overlap {
+        match self {
+            Self::Planned => Overlap::SIMULATED,
+            Self::Verified(Some(spin)) => Overlap { spin },
+            Self::Verified(None) => Overlap::on_gpu(launches),
+        }
+    }
+}
+
+/// A schedule's scenario as a verification runs it, and what was planned of it.
+#[derive(Debug)]
+struct Run {
+    scenario: Scenario,
+    planned: Replayed,
+}
+
+/// Makes a plan.
+#[derive(Debug)]
+pub struct Planner<'k> {
+    gpu: Profile,
+    spin: SpinKernel<'k>,
+    options: Options,
+    plan: Plan,
+    /// One per schedule; `None` for those planned by rule.
+    runs: Vec<Option<Run>>,
+}
+
+impl<'k> Planner<'k> {
+    /// Nothing planned yet, for this GPU. The kernel is launched where a scenario is
+    /// replayed.
+    #[must_use]
+    pub fn new(gpu: Profile, spin: SpinKernel<'k>, options: Options) -> Self {
+        let plan = Plan {
+            schema_version: SCHEMA_VERSION,
+            tool: format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
+            gpu: Gpu {
+                name: gpu.device_name.clone(),
+                granularity_bytes: gpu.block_bytes(),
+                address_alignment_bytes: gpu.granularity().step_bytes(),
+                total_bytes: gpu.total_bytes(),
+            },
+            graphs: Vec::new(),
+            schedules: Vec::new(),
+            verified_on: None,
+        };
+        Self {
+            gpu,
+            spin,
+            options,
+            plan,
+            runs: Vec::new(),
+        }
+    }
+
+    /// What was planned, and with [`verify`](Self::verify) measured.
+    #[must_use]
+    pub fn finish(self) -> Plan {
+        self.plan
+    }
+
+    /// Every graph by itself; those that can be launched come back with their layouts.
+    fn analyse(&mut self, graphs: &[Arc<Graph>]) -> Vec<(Arc<Graph>, Layout)> {
+        let unfreed = unfreed_addresses(graphs);
+        let frees_known = |freed: Freed| match freed {
+            Freed::AtAddress(address) => unfreed.contains(&address),
+            _ => true,
+        };
+        let mut launchable = Vec::new();
+        for graph in graphs {
+            let (plan, layout) = analyse(graph, &self.gpu, &frees_known);
+            self.plan.graphs.push(plan);
+            if let Some(layout) = layout {
+                launchable.push((Arc::clone(graph), layout));
+            }
+        }
+        launchable
+    }
+
+    /// Plans graphs: each by itself, each in the usual schedules, all of them together.
+    ///
+    /// # Errors
+    ///
+    /// A GPU on which the simulated runtime can run nothing.
+    pub fn graphs(&mut self, graphs: &[Arc<Graph>]) -> Result<(), Error> {
+        let launchable = self.analyse(graphs);
+        let with_memory: Vec<&(Arc<Graph>, Layout)> = launchable
+            .iter()
+            .filter(|(_, layout)| !layout.allocations.is_empty())
+            .collect();
+        let Options {
+            launches, streams, ..
+        } = self.options;
+        for (graph, layout) in &with_memory {
+            let rule = self.by_rule(&[(graph, layout)]);
+            self.schedule(
+                not_simulated(&[(graph, layout)], 1),
+                |_| schedules::one_stream(graph, launches),
+                || rule.one_stream(launches),
+            )?;
+            if streams > 1 {
+                self.schedule(
+                    not_simulated(&[(graph, layout)], streams),
+                    |spin| schedules::at_once(graph, streams, spin.of(streams)),
+                    || rule.at_once(streams),
+                )?;
+            }
+        }
+        if with_memory.len() > 1 {
+            let pairs: Vec<(&Arc<Graph>, &Layout)> = with_memory
+                .iter()
+                .map(|(graph, layout)| (graph, layout))
+                .collect();
+            let all: Vec<Arc<Graph>> = pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
+            let rule = self.by_rule(&pairs);
+            let because = not_simulated(&pairs, 1);
+            self.schedule(
+                because,
+                |_| schedules::all_in_one_stream(&all),
+                || Some(rule.all_in_one_stream()),
+            )?;
+            self.schedule(
+                because,
+                |spin| schedules::all_at_once(&all, spin.of(all.len())),
+                || Some(rule.all_at_once()),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Plans a scenario: each of its graphs by itself, and its schedule.
+    ///
+    /// # Errors
+    ///
+    /// A GPU on which the simulated runtime can run nothing.
+    pub fn scenario(&mut self, mut scenario: Scenario) -> Result<(), Error> {
+        if scenario.name.is_empty() {
+            "schedule".clone_into(&mut scenario.name);
+        }
+        self.analyse(&scenario.graphs());
+        if !scenario.steps.is_empty() {
+            let mut graphs = scenario.instances.iter().map(|instance| &instance.graph);
+            if let Some(graph) = graphs.find(|graph| graph.has_child_memory()) {
+                // The graphs by themselves are planned by rule.
+                let mut plans = self.plan.graphs.iter_mut();
+                if let Some(plan) = plans.find(|plan| plan.name == graph.name) {
+                    plan.notes.push(STEPS_LEFT_OUT.to_owned());
+                }
+                return Ok(());
+            }
+            let (schedule, planned) = schedule::simulated(&scenario, &self.gpu, self.spin)?;
+            self.plan.schedules.push(schedule);
+            self.runs.push(Some(Run { scenario, planned }));
+        }
+        Ok(())
+    }
+
+    /// Plans a schedule on the simulated runtime, unless there is a reason not to.
+    fn schedule(
+        &mut self,
+        by_rule_because: Option<&'static str>,
+        scenario: impl Fn(Spin) -> Scenario,
+        by_rule: impl FnOnce() -> Option<Schedule>,
+    ) -> Result<(), Error> {
+        if by_rule_because.is_some() {
+            if let Some(schedule) = by_rule() {
+                self.plan.schedules.push(Schedule {
+                    by_rule_because,
+                    ..schedule
+                });
+                self.runs.push(None);
+            }
+            return Ok(());
+        }
+        let (schedule, planned) =
+            schedule::simulated(&scenario(Spin::Planned), &self.gpu, self.spin)?;
+        self.plan.schedules.push(schedule);
+        let scenario = scenario(Spin::Verified(self.options.spin));
+        self.runs.push(Some(Run { scenario, planned }));
+        Ok(())
+    }
+
+    fn by_rule<'l>(&self, graphs: &[(&'l Arc<Graph>, &'l Layout)]) -> ByRule<'l> {
+        let graphs = graphs
+            .iter()
+            .map(|(graph, layout)| (graph.name.as_str(), *layout, graph.auto_free));
+        ByRule {
+            total_bytes: self.gpu.total_bytes(),
+            graphs: graphs.collect(),
+        }
+    }
+
+    /// Runs every schedule that was planned on the simulated runtime, and notes what was
+    /// measured beside what was planned.
+    ///
+    /// # Errors
+    ///
+    /// A CUDA call that fails though no schedule makes it fail.
+    pub fn verify(&mut self, stage: &Stage<'_>) -> Result<(), Error> {
+        for (schedule, run) in self.plan.schedules.iter_mut().zip(&self.runs) {
+            if let Some(Run { scenario, planned }) = run {
+                schedule::verify(schedule, planned, scenario, stage)?;
+            }
+        }
+        let device = stage.device.info()?.name;
+        self.plan.verified_on = Some(verified_on(stage.runtime, device));
+        Ok(())
+    }
+}
+
+fn verified_on(runtime: &Runtime, device: String) -> VerifiedOn {
+    VerifiedOn {
+        device,
+        runtime_version: runtime.runtime_version().map(|version| version.to_string()),
+        driver_version: runtime.driver_version().map(|version| version.to_string()),
+        simulation: runtime.model_description(),
+    }
+}
+
+/// Addresses at which some graph leaves an allocation after its launch.
+fn unfreed_addresses(graphs: &[Arc<Graph>]) -> BTreeSet<u64> {
+    let mut addresses = BTreeSet::new();
+    for graph in graphs {
+        let freed_by = graph.freed_by();
+        let unfreed = graph.allocations().filter_map(|(node, _, address)| {
+            let freed = freed_by.get(node as usize).copied().flatten();
+            address.filter(|_| freed.is_none())
+        });
+        addresses.extend(unfreed);
+    }
+    addresses
+}

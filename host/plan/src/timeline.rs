@@ -1,0 +1,210 @@
+//! What is alive while a graph runs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::graph::{Freed, Graph, Kind, NodeIndex};
+
+/// A graph whose dependencies go round: it cannot be instantiated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// The nodes of one round, each depending on the one before, the first on the
+    /// last.
+    pub nodes: Vec<NodeIndex>,
+}
+
+/// A memory node's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// The node.
+    pub node: NodeIndex,
+    /// Bytes of all allocations alive after it.
+    pub live_bytes: u64,
+}
+
+/// The memory nodes in an order in which the graph may run.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    /// All turns.
+    pub events: Vec<Event>,
+    /// The most bytes alive at once.
+    pub peak_bytes: u64,
+    /// The node at which they are first reached.
+    pub peak_at: Option<NodeIndex>,
+}
+
+/// An order in which the nodes may run: of those that may run next always the one
+/// that was created first.
+///
+/// # Errors
+///
+/// A cycle.
+pub fn topological(graph: &Graph) -> Result<Vec<NodeIndex>, Cycle> {
+    let count = graph.dependencies.node_count();
+    let mut backward = graph.dependencies.edges().filter(|(from, to)| from >= to);
+    if backward.next().is_none() {
+        return Ok((0..count).collect());
+    }
+    let dependents = graph.dependencies.reversed();
+    let mut missing: Vec<usize> = (0..count)
+        .map(|node| graph.dependencies.of(node).len())
+        .collect();
+    let free = (0..count)
+        .zip(&missing)
+        .filter(|(_, missing)| **missing == 0);
+    let mut ready: BinaryHeap<Reverse<NodeIndex>> = free.map(|(node, _)| Reverse(node)).collect();
+    let mut order = Vec::with_capacity(count as usize);
+    while let Some(Reverse(node)) = ready.pop() {
+        order.push(node);
+        for &next in dependents.of(node) {
+            if let Some(missing) = missing.get_mut(next as usize) {
+                *missing -= 1;
+                if *missing == 0 {
+                    ready.push(Reverse(next));
+                }
+            }
+        }
+    }
+    if order.len() == count as usize {
+        Ok(order)
+    } else {
+        Err(cycle(graph, &missing))
+    }
+}
+
+/// Walks back from a node that never became ready until a node comes again.
+fn cycle(graph: &Graph, missing: &[usize]) -> Cycle {
+    let waits = |node: NodeIndex| missing.get(node as usize).is_some_and(|&count| count > 0);
+    let mut seen_at = vec![None; missing.len()];
+    let mut path: Vec<NodeIndex> = Vec::new();
+    let mut next = (0..graph.dependencies.node_count()).find(|&node| waits(node));
+    while let Some(node) = next {
+        if let Some(start) = seen_at.get(node as usize).copied().flatten() {
+            let mut nodes = path.split_off(start);
+            nodes.reverse();
+            return Cycle { nodes };
+        }
+        if let Some(seen) = seen_at.get_mut(node as usize) {
+            *seen = Some(path.len());
+        }
+        path.push(node);
+        next = graph
+            .dependencies
+            .of(node)
+            .iter()
+            .copied()
+            .find(|&other| waits(other));
+    }
+    Cycle { nodes: path }
+}
+
+impl Timeline {
+    /// Follows the allocations along an order of the nodes.
+    #[must_use]
+    pub fn along(graph: &Graph, order: &[NodeIndex]) -> Self {
+        let mut timeline = Self::default();
+        let mut alive = 0_u64;
+        for &node in order {
+            match graph.nodes.get(node as usize).map(|node| node.kind) {
+                Some(Kind::Alloc { bytes, .. }) => alive = alive.saturating_add(bytes),
+                Some(Kind::Free(Freed::Here(allocation))) => {
+                    if let Some(Kind::Alloc { bytes, .. }) =
+                        graph.nodes.get(allocation as usize).map(|node| node.kind)
+                    {
+                        alive = alive.saturating_sub(bytes);
+                    }
+                }
+                Some(Kind::Free(_)) => {}
+                _ => continue,
+            }
+            timeline.events.push(Event {
+                node,
+                live_bytes: alive,
+            });
+            if alive > timeline.peak_bytes {
+                timeline.peak_bytes = alive;
+                timeline.peak_at = Some(node);
+            }
+        }
+        timeline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Dependencies, Node};
+    use crate::name::Name;
+
+    fn graph(kinds: &[Kind], edges: &[(u32, u32)]) -> Graph {
+        let node = |kind: &Kind| Node {
+            name: Name::from("n"),
+            title: None,
+            kind: *kind,
+        };
+        Graph {
+            nodes: kinds.iter().map(node).collect(),
+            dependencies: Dependencies::new(kinds.len(), edges),
+            ..Graph::default()
+        }
+    }
+
+    const KERNEL: Kind = Kind::Kernel { spin_ns: 0 };
+
+    fn alloc(bytes: u64) -> Kind {
+        Kind::Alloc {
+            bytes,
+            address: None,
+        }
+    }
+
+    #[test]
+    fn nodes_come_in_the_order_of_creation_where_dependencies_allow() {
+        assert_eq!(
+            topological(&graph(&[KERNEL; 3], &[(0, 2)])),
+            Ok(vec![0, 1, 2])
+        );
+        assert_eq!(
+            topological(&graph(&[KERNEL; 4], &[(3, 0), (0, 2)])),
+            Ok(vec![1, 3, 0, 2])
+        );
+        assert_eq!(topological(&graph(&[], &[])), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_cycle_is_told_by_its_nodes_in_order() {
+        let round = graph(&[KERNEL; 5], &[(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)]);
+        let cycle = topological(&round).expect_err("a cycle");
+        assert_eq!(cycle.nodes.len(), 3);
+        for (at, &node) in cycle.nodes.iter().enumerate() {
+            let before = cycle.nodes[(at + 2) % 3];
+            assert!(round.dependencies.of(node).contains(&before), "{cycle:?}");
+        }
+        assert_eq!(
+            topological(&graph(&[KERNEL], &[(0, 0)])),
+            Err(Cycle { nodes: vec![0] })
+        );
+    }
+
+    #[test]
+    fn the_peak_is_where_most_is_alive() {
+        let kinds = [
+            alloc(5),
+            alloc(7),
+            Kind::Free(Freed::Here(0)),
+            alloc(4),
+            Kind::Free(Freed::Here(1)),
+            KERNEL,
+            Kind::Free(Freed::Again(1)),
+        ];
+        let graph = graph(&kinds, &[]);
+        let timeline = Timeline::along(&graph, &[0, 1, 2, 3, 4, 5, 6]);
+        let alive: Vec<u64> = timeline
+            .events
+            .iter()
+            .map(|event| event.live_bytes)
+            .collect();
+        assert_eq!(alive, [5, 12, 7, 11, 4, 4]);
+        assert_eq!((timeline.peak_bytes, timeline.peak_at), (12, Some(1)));
+    }
+}

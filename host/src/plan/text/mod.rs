@@ -1,0 +1,113 @@
+//! A plan as tables for people.
+
+mod graph;
+mod schedule;
+mod table;
+
+use std::io::{self, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+
+use graph_memory_plan::result::Plan;
+use graph_memory_plan::units::{bytes, count};
+use table::{Cut, Table};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const RED: Style = AnsiColor::Red.on_default().bold();
+
+/// Columns that a bar takes at its longest.
+const BAR: usize = 20;
+
+/// Writes a plan; each table has at most so many rows, 0 for no limit.
+///
+/// # Errors
+///
+/// Those of writing.
+pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let rows = if rows == 0 { usize::MAX } else { rows };
+    let gpu = &plan.gpu;
+    writeln!(
+        out,
+        "{DIM}planned for{DIM:#} {}: blocks of {}, addresses in steps of {}",
+        gpu.name,
+        bytes(gpu.granularity_bytes),
+        bytes(gpu.address_alignment_bytes),
+    )?;
+    match &plan.verified_on {
+        None => writeln!(out, "{DIM}           {DIM:#} nothing was run on a GPU")?,
+        Some(on) => {
+            let runtime = on
+                .runtime_version
+                .as_deref()
+                .unwrap_or("of unknown version");
+            let driver = on.driver_version.as_deref().unwrap_or("none");
+            let what = match &on.simulation {
+                None => "GPU".to_owned(),
+                Some(model) => format!("MODEL, no GPU ({model})"),
+            };
+            writeln!(
+                out,
+                "{DIM}verified on{DIM:#} {}, {what}, runtime {runtime}, driver for CUDA {driver}",
+                on.device
+            )?;
+        }
+    }
+    for graph in &plan.graphs {
+        graph::write(graph, gpu, rows, out)?;
+    }
+    for schedule in &plan.schedules {
+        schedule::write(schedule, rows, out)?;
+    }
+    summary(plan, out)
+}
+
+/// The figures of all graphs, where there are several.
+fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    if plan.graphs.len() < 2 {
+        return Ok(());
+    }
+    let mut table = Table::new([
+        "graph",
+        "asked",
+        "footprint",
+        "reserved",
+        "after a trim",
+        "findings",
+    ]);
+    for graph in &plan.graphs {
+        let findings = count(graph.findings.len(), "finding");
+        let row = match &graph.memory {
+            Some(memory) => [
+                graph.name.clone(),
+                bytes(memory.requested_bytes),
+                bytes(memory.footprint_bytes),
+                memory.reserved_bytes.map_or("not known".to_owned(), bytes),
+                bytes(memory.kept_after_trim_bytes),
+                findings,
+            ],
+            None => [
+                graph.name.clone(),
+                "cannot be launched".to_owned(),
+                String::new(),
+                String::new(),
+                String::new(),
+                findings,
+            ],
+        };
+        table.row(row);
+    }
+    writeln!(out, "\n{BOLD}All graphs{BOLD:#}")?;
+    table.write(&Cut::new(plan.graphs.len(), usize::MAX), out)
+}
+
+/// A share of the longest bar.
+fn bar(value: u64, most: u64) -> String {
+    if most == 0 {
+        return String::new();
+    }
+    let cells = (u128::from(value) * BAR as u128).div_ceil(u128::from(most));
+    "█".repeat(cells.min(BAR as u128) as usize)
+}

@@ -1,0 +1,131 @@
+//! One schedule: its steps, planned and, where it was run, measured.
+
+use std::io::{self, Write};
+
+use super::table::{Cut, Table};
+use super::{BOLD, GREEN, RED, YELLOW, bar};
+use crate::results::Verdict;
+use graph_memory_plan::result::{Outcome, PlannedBy, Schedule};
+use graph_memory_plan::units::{bytes, count};
+
+pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n{BOLD}{}{BOLD:#}", schedule.name)?;
+    if !schedule.about.is_empty() {
+        writeln!(out, "   {}", schedule.about)?;
+    }
+    if schedule.planned_by == PlannedBy::Rule {
+        let because = schedule.by_rule_because.unwrap_or("so asked");
+        writeln!(
+            out,
+            "   by rules R35 and R36 from the footprints, not on the model: {because}"
+        )?;
+    }
+    let fails = match schedule.failing_steps {
+        0 => "no call fails".to_owned(),
+        1 => "1 call fails".to_owned(),
+        number => format!("{number} calls fail"),
+    };
+    writeln!(
+        out,
+        "   footprint {BOLD}{}{BOLD:#}, {fails}",
+        bytes(schedule.footprint_bytes)
+    )?;
+    let verified = schedule.steps.iter().any(|step| step.measured.is_some());
+    if verified {
+        side_by_side(schedule, rows, out)?
+    } else {
+        planned(schedule, rows, out)?
+    }
+    verdict(schedule, rows, out)
+}
+
+fn planned(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(["step", "used", "reserved"]);
+    let cut = Cut::new(schedule.steps.len(), rows);
+    for step in cut.of(&schedule.steps) {
+        table.row_with_tail(
+            [
+                step.label.clone(),
+                bytes(step.planned.used_bytes),
+                reserved(&step.planned),
+            ],
+            format!(
+                " {}{}",
+                bar(step.planned.used_bytes, schedule.footprint_bytes),
+                failure(&step.planned)
+            ),
+        );
+    }
+    table.write(&cut, out)
+}
+
+fn side_by_side(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new([
+        "step",
+        "planned: code",
+        "used",
+        "reserved",
+        "measured: code",
+        "used",
+        "reserved",
+    ]);
+    let cut = Cut::new(schedule.steps.len(), rows);
+    for step in cut.of(&schedule.steps) {
+        let measured = step.measured.as_ref();
+        let code = |outcome: &Outcome| {
+            outcome
+                .failure
+                .as_ref()
+                .map_or(0, |failure| failure.code)
+                .to_string()
+        };
+        table.row([
+            step.label.clone(),
+            code(&step.planned),
+            bytes(step.planned.used_bytes),
+            reserved(&step.planned),
+            measured.map_or(String::new(), code),
+            measured.map_or(String::new(), |outcome| bytes(outcome.used_bytes)),
+            measured.map_or(String::new(), reserved),
+        ]);
+    }
+    table.write(&cut, out)
+}
+
+fn verdict(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let Some(verification) = &schedule.verification else {
+        return Ok(());
+    };
+    let verdict = Verdict::from(verification.verdict);
+    let style = match verdict {
+        Verdict::Pass => GREEN,
+        Verdict::Inconclusive => YELLOW,
+        Verdict::Fail => RED,
+    };
+    writeln!(
+        out,
+        "   {style}{}{style:#} {} as planned; {} of {} addresses as planned",
+        verdict.as_str(),
+        match verification.differences.len() {
+            0 => "every step".to_owned(),
+            number => format!("{} not", count(number, "step")),
+        },
+        verification.addresses_as_planned,
+        verification.addresses,
+    )?;
+    for difference in verification.differences.iter().take(rows) {
+        writeln!(out, "        {difference}")?;
+    }
+    Ok(())
+}
+
+fn reserved(outcome: &Outcome) -> String {
+    outcome.reserved_bytes.map_or("?".to_owned(), bytes)
+}
+
+fn failure(outcome: &Outcome) -> String {
+    match &outcome.failure {
+        Some(failure) => format!(" {RED}{} {}{RED:#}", failure.code, failure.name),
+        None => String::new(),
+    }
+}
