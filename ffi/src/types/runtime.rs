@@ -261,21 +261,21 @@ impl cudaDeviceProp {
             unstable: [0; 3840],
         }
     }
+
+    /// The device's name: what stands before the first NUL, or all of the field where
+    /// a library wrote none.
+    #[must_use]
+    pub fn name(&self) -> String {
+        // `c_char` is signed on some platforms and not on others.
+        let bytes = self.name.iter().map(|c| c.to_ne_bytes()[0]);
+        let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&name).into_owned()
+    }
 }
 
 impl fmt::Debug for cudaDeviceProp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name: Vec<u8> = self
-            .name
-            .iter()
-            .take_while(|&&c| c != 0)
-            .map(|&c| c.cast_unsigned())
-            .collect();
-        write!(
-            f,
-            "cudaDeviceProp {{ name: {:?}, .. }}",
-            String::from_utf8_lossy(&name)
-        )
+        write!(f, "cudaDeviceProp {{ name: {:?}, .. }}", self.name())
     }
 }
 
@@ -318,6 +318,16 @@ mod tests {
             cudaGraphMemAttributeType(0).known_name(),
             Some("cudaGraphMemAttrUsedMemCurrent")
         );
+    }
+
+    #[test]
+    fn a_device_name_ends_at_a_nul_or_with_its_field() {
+        let mut prop = cudaDeviceProp::zeroed();
+        assert_eq!(prop.name(), "");
+        prop.name[..2].fill(b'G' as core::ffi::c_char);
+        assert_eq!(prop.name(), "GG");
+        prop.name.fill(b'x' as core::ffi::c_char);
+        assert_eq!(prop.name(), "x".repeat(256));
     }
 
     #[test]

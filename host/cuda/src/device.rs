@@ -1,6 +1,6 @@
 //! A device: what it is, and whether it can do what graph memory needs.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 
 use cudart_ffi::{cudaDeviceAttr, cudaDeviceProp};
 use serde::{Deserialize, Serialize};
@@ -131,11 +131,7 @@ impl<'rt> Device<'rt> {
                 }),
             };
         self.runtime.check(call, code)?;
-        let bytes = prop.name.map(c_char_to_u8);
-        let name = CStr::from_bytes_until_nul(&bytes).map(CStr::to_string_lossy);
-        Ok(name
-            .unwrap_or_else(|_| String::from_utf8_lossy(&bytes))
-            .into_owned())
+        Ok(prop.name())
     }
 
     #[doc(alias = "cudaDeviceGetAttribute")]
@@ -150,9 +146,4 @@ impl<'rt> Device<'rt> {
         self.runtime.check("cudaDeviceGetAttribute", code)?;
         Ok(value)
     }
-}
-
-/// `c_char` is signed on some platforms and not on others.
-fn c_char_to_u8(c: std::ffi::c_char) -> u8 {
-    c.to_ne_bytes()[0]
 }

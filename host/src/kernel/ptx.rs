@@ -63,17 +63,17 @@ impl KernelSource {
         };
         let header = PtxHeader::parse(&ptx)
             .map_err(|error| Stop::usage(format!("{origin}: {error}"), remedy))?;
-        if !header.entries.iter().any(|entry| entry == KERNEL_NAME) {
+        let Some(entry) = header.entry(KERNEL_NAME) else {
             return Err(Stop::usage(
                 format!("{origin} has no kernel `{KERNEL_NAME}`"),
                 remedy,
             ));
-        }
-        if !takes_one_64_bit_integer(&ptx) {
-            return Err(Stop::usage(
-                format!("{origin}: `{KERNEL_NAME}` does not take one 64-bit integer"),
-                remedy,
-            ));
+        };
+        let [only] = entry.parameters.as_slice() else {
+            return Err(not_one_integer(&origin, remedy));
+        };
+        if !only.is_64_bit_integer() {
+            return Err(not_one_integer(&origin, remedy));
         }
         Ok(Self {
             ptx,
@@ -143,24 +143,11 @@ impl KernelSource {
     }
 }
 
-/// Whether the kernel has the one parameter that it is launched with. A launch reads
-/// as many arguments as the kernel has parameters, whether they are there or not.
-fn takes_one_64_bit_integer(ptx: &str) -> bool {
-    let code: Vec<_> = ptx
-        .lines()
-        .map(|line| line.split_once("//").map_or(line, |(code, _)| code))
-        .collect();
-    let code = code.join(" ");
-    code.split(".entry")
-        .skip(1)
-        .filter_map(|entry| entry.trim_start().strip_prefix(KERNEL_NAME))
-        .filter_map(|rest| rest.trim_start().strip_prefix('('))
-        .filter_map(|rest| rest.split_once(')'))
-        .any(|(parameters, _)| {
-            let words: Vec<_> = parameters.split_whitespace().collect();
-            matches!(words[..], [".param", ".u64" | ".s64" | ".b64", name]
-                if !name.contains([',', '[']))
-        })
+fn not_one_integer(origin: &str, remedy: &str) -> Stop {
+    Stop::usage(
+        format!("{origin}: `{KERNEL_NAME}` does not take one 64-bit integer"),
+        remedy,
+    )
 }
 
 /// Whether two PTX texts differ in comment lines alone, where provenance stands.
@@ -189,21 +176,26 @@ mod tests {
     #[test]
     fn a_kernel_with_other_parameters_is_told_from_ours() {
         let with = |parameters: &str| {
-            takes_one_64_bit_integer(&format!(
-                ".visible .entry clock_block({parameters})\n{{\n\tret;\n}}\n"
-            ))
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            let text = format!(
+                ".version 5.0\n.target sm_60\n.visible .entry clock_block({parameters})\n{{\n\tret;\n}}\n"
+            );
+            std::fs::write(file.path(), text).expect("written");
+            KernelSource::get(Some(file.path())).map_err(|stop| stop.what)
         };
-        assert!(takes_one_64_bit_integer(EMBEDDED));
-        assert!(with("\n\t.param .u64 clocks // how many\n"));
+        assert!(with("\n\t.param .u64 clocks // how many\n").is_ok());
+        assert!(with("/* , .param .u64 b */ .param .s64 clocks").is_ok());
         for other in [
             "",
             ".param .u32 a",
             ".param .u64 a, .param .u64 b",
             ".param .u64 a,\n.param .u64 b",
+            ".param .u64 a /* ) */, .param .u64 b",
             ".param .b64 a[2]",
             ".param .align 8 .b8 a[16]",
         ] {
-            assert!(!with(other), "{other}");
+            let what = with(other).expect_err(other);
+            assert!(what.contains("one 64-bit integer"), "{other}: {what}");
         }
     }
 }

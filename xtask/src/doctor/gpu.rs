@@ -6,7 +6,7 @@
     reason = "it calls C functions of a library that it loads"
 )]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::fs;
 use std::path::Path;
 
@@ -318,8 +318,5 @@ fn name_of(cudart: &Cudart, device: c_int) -> Result<String, Failed> {
     // SAFETY: the buffer is larger than the struct of any version.
     let code = unsafe { cudart.cudaGetDeviceProperties(&raw mut *properties, device) };
     checked("cudaGetDeviceProperties", code)?;
-    // SAFETY: the buffer starts zeroed and the name is shorter than its 256
-    // bytes, so a NUL ends it.
-    let name = unsafe { CStr::from_ptr(properties.name.as_ptr()) };
-    Ok(name.to_string_lossy().into_owned())
+    Ok(properties.name())
 }

@@ -1,13 +1,24 @@
-//! The head of a PTX file, and whether a driver and a device can take it.
+//! What a PTX file says of itself: its version and target, and the kernels in it with
+//! their parameters. This is the only reader of PTX in the workspace; the simulated
+//! runtime gets from it the code that it runs.
 //!
 //! A driver that is older than the PTX refuses it with code 222, a device that is
 //! older than the target with 209, both only when the kernel is loaded and
 //! without a word about versions. [`PtxHeader::check`] says it before, with both
 //! versions.
 
+mod entry;
+mod lexer;
+#[cfg(test)]
+mod tests;
+
 use core::ffi::c_int;
 use core::fmt;
 use core::str::FromStr;
+
+pub use entry::{Entry, Parameter, Scalar};
+pub use lexer::without_comments;
+use lexer::{Token, tokens};
 
 use crate::loader::Version;
 use crate::types::cudaError_t;
@@ -215,6 +226,26 @@ pub enum PtxError {
     /// `.target` does not start with an architecture.
     #[error("this is no PTX that is known here: .target {0:?} is not of the form sm_60 or sm_90a")]
     BadTarget(String),
+    /// An `.entry` is not followed by a name.
+    #[error("this PTX is broken: an .entry has no name")]
+    EntryWithoutName,
+    /// Something is wrong with the kernel of this name.
+    #[error("this PTX is broken: the kernel {0} {1}")]
+    BadEntry(String, &'static str),
+    /// A parameter of a kernel is not of a form that is known here.
+    #[error("this PTX is broken: parameter {number} of the kernel {entry} is not of a known form")]
+    BadParameter {
+        /// The kernel's name.
+        entry: String,
+        /// The parameter, counted from 1.
+        number: usize,
+    },
+    /// Two kernels have this name.
+    #[error("this PTX is broken: it has two kernels named {0}")]
+    TwoEntries(String),
+    /// Braces are not in pairs.
+    #[error("this PTX is broken: braces do not match")]
+    Braces,
 }
 
 /// What the head of a PTX file says, and which kernels the file has.
@@ -226,8 +257,8 @@ pub struct PtxHeader {
     pub target: PtxTarget,
     /// `.address_size` in bits; 32 when it is not stated.
     pub address_size: u32,
-    /// The names of the kernels, in the file's order.
-    pub entries: Vec<String>,
+    /// The kernels that the file defines, in its order.
+    pub entries: Vec<Entry>,
     /// The lines `//@ key: value` at the file's very start: what made it, written
     /// by `cargo xtask kernel`.
     pub provenance: Vec<(String, String)>,
@@ -241,15 +272,15 @@ impl PtxHeader {
     ///
     /// # Errors
     ///
-    /// [`PtxError`] when `.version` or `.target` is missing or unreadable.
+    /// [`PtxError`] when `.version` or `.target` is missing or unreadable, or a kernel is.
     pub fn parse(text: &str) -> Result<Self, PtxError> {
         let text = text.trim_end_matches('\0');
         let code = without_comments(text);
-        let mut words = code
-            .split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | ';' | '{' | '}'))
-            .filter(|word| !word.is_empty());
+        let mut words = tokens(&code).filter_map(|(_, token)| match token {
+            Token::Word(word) => Some(word),
+            Token::Mark(_) => None,
+        });
         let (mut version, mut target, mut address_size) = (None, None, 32);
-        let mut entries = Vec::new();
         while let Some(word) = words.next() {
             match word {
                 ".version" if version.is_none() => {
@@ -261,7 +292,8 @@ impl PtxHeader {
                 ".address_size" => {
                     address_size = words.next().and_then(number).unwrap_or(address_size);
                 }
-                ".entry" => entries.extend(words.next().map(str::to_owned)),
+                // What follows is not the head.
+                ".entry" | ".func" => break,
                 _ => {}
             }
         }
@@ -269,10 +301,16 @@ impl PtxHeader {
             version: version.ok_or(PtxError::Missing(".version"))?,
             target: target.ok_or(PtxError::Missing(".target"))?,
             address_size,
-            entries,
+            entries: entry::entries(&code)?,
             provenance: provenance(text),
             generator: generator(text),
         })
+    }
+
+    /// The kernel of this name, if the file defines it.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// One value of the provenance, such as `compiler`.
@@ -404,29 +442,6 @@ impl fmt::Display for PtxRefusal {
 
 impl std::error::Error for PtxRefusal {}
 
-/// The text with every comment replaced by a space; what stands in quotes stays.
-fn without_comments(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['/', '"']) {
-        let (before, from) = rest.split_at(at);
-        code.push_str(before);
-        let (kept, length) = if from.starts_with("//") {
-            ("\n", from.find('\n').map_or(from.len(), |end| end + 1))
-        } else if let Some(inside) = from.strip_prefix("/*") {
-            (" ", inside.find("*/").map_or(from.len(), |end| end + 4))
-        } else if let Some(inside) = from.strip_prefix('"') {
-            // A file name or a string could look like a directive.
-            (" ", inside.find('"').map_or(from.len(), |end| end + 2))
-        } else {
-            ("/", 1)
-        };
-        code.push_str(kept);
-        rest = from.get(length..).unwrap_or_default();
-    }
-    code + rest
-}
-
 fn provenance(text: &str) -> Vec<(String, String)> {
     text.lines()
         .map_while(|line| line.strip_prefix("//@ "))
@@ -447,128 +462,4 @@ fn generator(text: &str) -> Option<String> {
         })
         .collect();
     (!said.is_empty()).then(|| said.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FROM_NVVM: &str = "\
-//@ kernel: clock_block
-//@ compiler: rust-cuda 946c91f: with a colon
-//
-// Generated by NVIDIA NVVM Compiler
-//
-// Cuda compilation tools, release 12.9, V12.9.86
-// Based on NVVM 7.0.1
-// .version 1.0 in a comment
-.version 8.8
-.target sm_75, debug
-.address_size 64
-/* .entry not_this( */
-.file 1 \"a//b/.entry\"
-.visible .entry clock_block(
-\t.param .u64 clock_block_param_0
-)
-{
-\tret;
-}
-.entry
- second ( ) { ret; }
-\0";
-
-    fn header(version: &str, target: &str) -> PtxHeader {
-        PtxHeader::parse(&format!(".version {version}\n.target {target}\n")).unwrap()
-    }
-
-    #[test]
-    fn the_header_is_read_past_comments_and_strings() {
-        let header = PtxHeader::parse(FROM_NVVM).unwrap();
-        assert_eq!(header.version.to_string(), "8.8");
-        assert_eq!(header.target.to_string(), "sm_75");
-        assert_eq!(header.address_size, 64);
-        assert_eq!(header.entries, ["clock_block", "second"]);
-        assert_eq!(header.made_by("kernel"), Some("clock_block"));
-        assert_eq!(
-            header.made_by("compiler"),
-            Some("rust-cuda 946c91f: with a colon")
-        );
-        assert_eq!(
-            header.generator.as_deref(),
-            Some("NVIDIA NVVM Compiler, Cuda compilation tools, release 12.9, V12.9.86")
-        );
-    }
-
-    #[test]
-    fn what_is_no_ptx_is_refused_with_the_reason() {
-        for (text, said) in [
-            ("", "it has no .version directive"),
-            (".version 8.8", "it has no .target directive"),
-            (".version eight\n.target sm_75", ".version \"eight\""),
-            (".version +8.8\n.target sm_75", ".version \"+8.8\""),
-            (".version 8.8\n.target", ".target \"\""),
-            (".version 8.8\n.target sm_7", ".target \"sm_7\""),
-            (".version 8.8\n.target compute_75", ".target \"compute_75\""),
-            (".version 8.8\n.target sm_9é", ".target \"sm_9é\""),
-            ("/* .version 8.8 .target sm_75", "it has no .version"),
-        ] {
-            let error = PtxHeader::parse(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{text:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn ptx_newer_than_the_driver_names_both_versions() {
-        let refusal = header("8.8", "sm_75").check(12040, (9, 0)).unwrap_err();
-        assert_eq!(refusal.code().0, 222);
-        assert_eq!(
-            refusal.to_string(),
-            "the kernel is PTX 8.8, which needs a driver for CUDA 12.9 or later; \
-             this driver supports CUDA 12.4 (PTX 8.4)"
-        );
-        assert_eq!(header("8.8", "sm_75").check(12090, (9, 0)), Ok(()));
-        assert_eq!(header("8.8", "sm_75").check(13000, (9, 0)), Ok(()));
-    }
-
-    #[test]
-    fn the_oldest_supported_driver_loads_rustcs_ptx() {
-        assert_eq!(header("5.0", "sm_60").check(11040, (6, 0)), Ok(()));
-    }
-
-    #[test]
-    fn without_a_driver_only_the_device_is_compared() {
-        assert_eq!(header("9.5", "sm_75").check(0, (9, 0)), Ok(()));
-    }
-
-    #[test]
-    fn ptx_that_the_table_does_not_know_is_left_to_a_driver_that_is_as_new() {
-        let unknown = header("9.9", "sm_75");
-        assert_eq!(unknown.check(13050, (9, 0)), Ok(()));
-        assert!(unknown.check(13040, (9, 0)).is_err());
-    }
-
-    #[test]
-    fn a_target_reaches_later_devices_its_family_or_itself() {
-        let runs = |target: &str, device| header("8.8", target).check(13050, device).is_ok();
-        assert!(runs("sm_75", (7, 5)) && runs("sm_75", (12, 0)) && !runs("sm_75", (7, 0)));
-        assert!(runs("sm_90a", (9, 0)) && !runs("sm_90a", (10, 0)) && !runs("sm_90a", (8, 9)));
-        assert!(runs("sm_100f", (10, 3)) && !runs("sm_100f", (11, 0)) && !runs("sm_103f", (10, 0)));
-    }
-
-    #[test]
-    fn a_device_older_than_the_target_is_named_with_it() {
-        let refusal = header("8.8", "sm_90a").check(13000, (10, 0)).unwrap_err();
-        assert_eq!(refusal.code().0, 209);
-        assert_eq!(
-            refusal.to_string(),
-            "the kernel is for sm_90a: devices of compute capability 9.0 only; this device is 10.0"
-        );
-    }
-
-    #[test]
-    fn the_release_table_is_in_order() {
-        for pair in CUDA_RELEASES.windows(2) {
-            assert!(pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1, "{pair:?}");
-        }
-    }
 }
