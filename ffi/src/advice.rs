@@ -164,6 +164,20 @@ table! {
       "The call is not allowed while a stream is being captured: make it before the capture begins or after it ends."
     901 []
       "An earlier call broke the stream's capture: end it, and look for the first call in it that failed."
+    902 []
+      "The call would join two captures: let a stream wait only for events of its own capture."
+    903 []
+      "A capture ends in the stream in which it began: call cudaStreamEndCapture with that stream."
+    904 []
+      "A stream that joined the capture has not come back: record an event in it, and let the first stream wait for that event before the end."
+    905 []
+      "A captured stream cannot wait for work outside of the capture: record the event within the capture, or wait before it begins."
+    906 []
+      "The default stream would have to wait for the capture: use another stream, or make the captured one with cudaStreamNonBlocking."
+    907 []
+      "The event was last recorded within a capture and never happens by itself: wait for the launched graph, or for an event recorded outside."
+    908 []
+      "The thread that began the capture has to end it, unless its mode is cudaStreamCaptureModeRelaxed."
 
     999 []
       "The driver failed without saying why: see the kernel log (dmesg) for Xid lines, run nvidia-smi, and reload the driver's module or reboot if it fails too."

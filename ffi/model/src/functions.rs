@@ -1,34 +1,42 @@
-//! The functions of the table, as values to count and to name.
+//! The exported functions, as values to count and to name.
 
-use cudart_ffi::{FUNCTIONS, Function};
+use crate::exports::{exported_functions, with_those_of_other_programs};
 
 macro_rules! ids {
     ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
-        /// One function of the table.
+        /// One exported function.
         #[allow(non_camel_case_types, missing_docs, reason = "the C names say it")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum FunctionId {
             $($name,)*
         }
+
+        /// The C name of each, and the type that it returns, as Rust source.
+        const LINES: &[(&str, &str)] = &[
+            $((stringify!($name), stringify!($ret)),)*
+        ];
+
+        impl FunctionId {
+            /// Every function, in the order of the list.
+            pub const ALL: [Self; LINES.len()] = [$(Self::$name,)*];
+        }
     };
 }
 
-cudart_ffi::cudart_functions!(ids);
+exported_functions!(ids);
 
 impl FunctionId {
     /// How many functions there are.
-    pub const COUNT: usize = FUNCTIONS.len();
+    pub const COUNT: usize = LINES.len();
 
-    /// The function's line in the table.
-    #[must_use]
-    pub fn line(self) -> Option<&'static Function> {
-        FUNCTIONS.get(self as usize)
+    fn line(self) -> (&'static str, &'static str) {
+        LINES.get(self as usize).copied().unwrap_or(("", ""))
     }
 
     /// The C name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.line().map_or("", |line| line.name)
+        self.line().0
     }
 
     /// The function of this C name.
@@ -43,10 +51,8 @@ impl FunctionId {
     /// fault, or set the last error.
     #[must_use]
     pub fn returns_code(self) -> bool {
-        self != Self::cudaGetLastError
-            && self
-                .line()
-                .is_some_and(|line| line.returns == "cudaError_t")
+        !matches!(self, Self::cudaGetLastError | Self::cudaPeekAtLastError)
+            && self.line().1 == "cudaError_t"
     }
 
     /// Whether it works without a driver and a device.
@@ -58,17 +64,6 @@ impl FunctionId {
         )
     }
 }
-
-macro_rules! all {
-    ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
-        impl FunctionId {
-            /// Every function, in the table's order.
-            pub const ALL: [Self; Self::COUNT] = [$(Self::$name,)*];
-        }
-    };
-}
-
-cudart_ffi::cudart_functions!(all);
 
 #[cfg(test)]
 mod tests {

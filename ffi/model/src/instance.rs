@@ -3,9 +3,10 @@
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cudart_ffi::cudaError_t;
+use cudart_ffi::{cudaError_t, cudaStreamCaptureMode};
 
 use crate::clock::{ClockKind, Nanos};
 use crate::faults::{Fault, parse_list};
@@ -159,12 +160,18 @@ pub(crate) fn config_from(variable: impl Fn(&str) -> Option<String>) -> Result<C
 pub(crate) struct ThreadState {
     pub(crate) device: i32,
     pub(crate) last_error: cudaError_t,
+    /// Tells the thread from others; 0 before its first call.
+    pub(crate) number: u64,
+    /// What `cudaThreadExchangeStreamCaptureMode` set last.
+    pub(crate) capture_mode: cudaStreamCaptureMode,
 }
 
 impl ThreadState {
     const FRESH: Self = Self {
         device: 0,
         last_error: cudaError_t::SUCCESS,
+        number: 0,
+        capture_mode: cudaStreamCaptureMode::GLOBAL,
     };
 }
 
@@ -179,6 +186,8 @@ thread_local! {
     };
 }
 
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
 /// The model that this thread's calls go to, and the thread's state in it.
 pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     let here = THREAD.try_with(|thread| {
@@ -189,7 +198,10 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
         }
     });
     // While a thread ends its storage may be gone: the process's model then.
-    let (instance, state) = here.unwrap_or((None, ThreadState::FRESH));
+    let (instance, mut state) = here.unwrap_or((None, ThreadState::FRESH));
+    if state.number == 0 {
+        state.number = THREADS.fetch_add(1, Ordering::Relaxed) + 1;
+    }
     let instance = instance.unwrap_or_else(|| {
         Arc::clone(PROCESS.get_or_init(|| Arc::new(Instance::from_environment())))
     });

@@ -17,6 +17,7 @@
 pub mod c_api;
 pub mod clock;
 pub mod errors;
+mod exports;
 pub mod faults;
 pub mod functions;
 pub mod instance;

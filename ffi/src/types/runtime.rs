@@ -63,6 +63,13 @@ enums! {
         COMPAT_NOT_SUPPORTED_ON_DEVICE = cudaErrorCompatNotSupportedOnDevice = 804,
         STREAM_CAPTURE_UNSUPPORTED = cudaErrorStreamCaptureUnsupported = 900,
         STREAM_CAPTURE_INVALIDATED = cudaErrorStreamCaptureInvalidated = 901,
+        STREAM_CAPTURE_MERGE = cudaErrorStreamCaptureMerge = 902,
+        STREAM_CAPTURE_UNMATCHED = cudaErrorStreamCaptureUnmatched = 903,
+        STREAM_CAPTURE_UNJOINED = cudaErrorStreamCaptureUnjoined = 904,
+        STREAM_CAPTURE_ISOLATION = cudaErrorStreamCaptureIsolation = 905,
+        STREAM_CAPTURE_IMPLICIT = cudaErrorStreamCaptureImplicit = 906,
+        CAPTURED_EVENT = cudaErrorCapturedEvent = 907,
+        STREAM_CAPTURE_WRONG_THREAD = cudaErrorStreamCaptureWrongThread = 908,
         UNKNOWN = cudaErrorUnknown = 999,
     }
 

@@ -9,7 +9,7 @@ use crate::clock::Nanos;
 use crate::functions::FunctionId;
 use crate::instance::{self, Instance, State, ThreadState};
 use crate::profile::{Costs, nanos};
-use crate::runtime::Runtime;
+use crate::runtime::{Caller, Runtime};
 
 /// Sleeping wakes late by about this much; what is left is spent looking.
 const SLEEP_SLACK: Duration = Duration::from_micros(150);
@@ -28,7 +28,14 @@ impl Call<'_> {
     }
 
     pub(super) fn runtime(&mut self) -> &mut Runtime {
-        &mut self.state().runtime
+        let caller = Caller {
+            thread: self.thread.number,
+            mode: self.thread.capture_mode,
+            device: self.thread.device,
+        };
+        let runtime = &mut self.state().runtime;
+        runtime.set_caller(caller);
+        runtime
     }
 
     /// Calls the functions of host nodes that the call has reached, without the lock, and
@@ -69,7 +76,10 @@ pub(super) fn run(
     };
     let result = match refused(call.state(), function) {
         Some(code) => Err(code),
-        None => body(&mut call),
+        None => call
+            .runtime()
+            .allowed_beside_captures(function)
+            .and_then(|()| body(&mut call)),
     };
     call.call_host_functions();
     let code = result.err().unwrap_or(cudaError_t::SUCCESS);
@@ -151,19 +161,29 @@ pub(super) fn look<T>(body: impl FnOnce(&State) -> T) -> T {
 /// `cudaGetLastError`: the thread's last error, which it forgets. A failed start
 /// and a corrupted context are not forgotten.
 pub(super) fn take_last_error() -> cudaError_t {
-    let (instance, mut thread) = instance::current();
-    let lasting = {
-        let state = instance.lock();
-        if thread.last_error == cudaError_t::SUCCESS {
-            state.corrupted
-        } else if state.misconfigured {
-            Some(cudaError_t::INITIALIZATION_ERROR)
-        } else {
-            state.runtime.startup_error().or(state.corrupted)
-        }
-    };
+    let (mut thread, lasting) = thread_and_lasting_error();
     let error = lasting.unwrap_or(thread.last_error);
     thread.last_error = lasting.unwrap_or(cudaError_t::SUCCESS);
     instance::keep(thread);
     error
+}
+
+/// `cudaPeekAtLastError`: the same without forgetting.
+pub(super) fn last_error() -> cudaError_t {
+    let (thread, lasting) = thread_and_lasting_error();
+    instance::keep(thread);
+    lasting.unwrap_or(thread.last_error)
+}
+
+fn thread_and_lasting_error() -> (ThreadState, Option<cudaError_t>) {
+    let (instance, thread) = instance::current();
+    let state = instance.lock();
+    let lasting = if thread.last_error == cudaError_t::SUCCESS {
+        state.corrupted
+    } else if state.misconfigured {
+        Some(cudaError_t::INITIALIZATION_ERROR)
+    } else {
+        state.runtime.startup_error().or(state.corrupted)
+    };
+    (thread, lasting)
 }

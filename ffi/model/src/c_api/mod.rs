@@ -1,6 +1,6 @@
-//! The C side: every function of the table under its C name.
+//! The C side: every exported function under its C name.
 //!
-//! The wrappers are made from the table, so one that has no implementation in
+//! The wrappers are made from the list of exports, so one that has no implementation in
 //! `calls` does not compile. They do what all calls have in common (the calls
 //! are counted, may be made to fail, cost time, set the last error); the
 //! implementations turn pointers into values for [`crate::runtime`].
@@ -18,6 +18,8 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;
 
 use cudart_ffi::types::*;
+
+use crate::exports::{exported_functions, with_those_of_other_programs};
 
 macro_rules! export {
     ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
@@ -51,4 +53,4 @@ macro_rules! export {
     };
 }
 
-cudart_ffi::cudart_functions!(export);
+exported_functions!(export);

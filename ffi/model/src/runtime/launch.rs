@@ -130,8 +130,9 @@ impl Runtime {
     /// device has not enough memory (M13). The stream stays as it was then.
     pub fn launch(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
         let id = ExecId::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
-        let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
+        self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let stream = self.stream(stream, current)?;
+        let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let (memory, duration, previous, auto_free) =
             (exec.memory, exec.duration, exec.end, exec.auto_free);
         // A free node of another graph whose allocation is not live makes the

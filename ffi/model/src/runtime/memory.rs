@@ -75,7 +75,7 @@ impl Runtime {
     ///
     /// 400 for what is no stream, 1 for what is no live allocation.
     pub fn free_async(&mut self, address: u64, stream: u64, current: i32) -> Outcome {
-        let stream = self.any_stream(stream, current)?;
+        let stream = self.working_stream(stream, current)?;
         if address == 0 {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Runtime {
     ///
     /// 400 for what is no stream, 1 for a range that is in no live allocation.
     pub fn set_async(&mut self, fill: Fill, stream: u64, current: i32) -> Outcome {
-        let stream = self.any_stream(stream, current)?;
+        let stream = self.working_stream(stream, current)?;
         if fill.width == 0 || fill.height == 0 {
             return Ok(());
         }

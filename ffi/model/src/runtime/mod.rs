@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use cudart_ffi::cudaError_t;
 
+pub use capture::{Caller, CaptureInfo};
 pub use device::Properties;
 pub use graphs::AllocRequest;
 pub use kernels::KernelRequest;
@@ -41,7 +42,7 @@ use crate::objects::id::{StreamId, kind};
 use crate::objects::slab::Slab;
 use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
-use capture::Capture;
+use capture::Captures;
 use host_memory::HostAllocation;
 use kernels::{Kernel, Library};
 
@@ -115,14 +116,16 @@ pub struct Runtime {
     unfreed: HashMap<u64, AllocationRef>,
     /// What memory holds.
     contents: Contents,
-    /// Streams that capture.
-    captures: HashMap<StreamId, Capture>,
     /// How many graphs were made so far, for their numbers.
     graphs_made: u64,
     /// Pinned and managed memory, by address.
     host: BTreeMap<u64, HostAllocation>,
     /// Work that waits until a function of the program was called.
     deferred: VecDeque<Effect>,
+    /// The captures under way.
+    captures: Captures,
+    /// The thread whose call runs now.
+    caller: Caller,
 }
 
 impl Runtime {
@@ -172,10 +175,11 @@ impl Runtime {
             kernels: Slab::default(),
             unfreed: HashMap::new(),
             contents: Contents::default(),
-            captures: HashMap::new(),
             graphs_made: 0,
             host: BTreeMap::new(),
             deferred: VecDeque::new(),
+            captures: Captures::default(),
+            caller: Caller::default(),
         }
     }
 

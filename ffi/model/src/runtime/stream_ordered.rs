@@ -20,7 +20,7 @@ impl Runtime {
     /// 1 for no bytes, 400 for what is no stream, 2 when the device has not enough,
     /// 801 without memory pools.
     pub fn malloc_async(&mut self, bytes: u64, stream: u64, current: i32) -> Outcome<u64> {
-        let id = self.any_stream(stream, current)?;
+        let id = self.working_stream(stream, current)?;
         if !self.profile.memory_pools_supported {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
@@ -137,7 +137,7 @@ impl Runtime {
         stream: u64,
         current: i32,
     ) -> Outcome {
-        let id = self.any_stream(stream, current)?;
+        let id = self.working_stream(stream, current)?;
         let code = self.kernel(request.kernel)?;
         let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_CONFIGURATION)?;
         if self.is_capturing(id) {

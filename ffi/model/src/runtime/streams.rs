@@ -4,15 +4,15 @@ use cudart_ffi::{cudaError_t, event_flags, stream_flags};
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
-use crate::objects::id::{Id, StreamId};
+use crate::objects::id::{EventId, Id, StreamId};
 use crate::objects::stream::{Event, Stream, StreamKind};
 
 /// `cudaStreamLegacy`: the default stream by another name.
 const LEGACY: u64 = 1;
 /// `cudaStreamPerThread`; the model has one default stream for all threads.
 const PER_THREAD: u64 = 2;
-/// `cudaEventWaitExternal`.
-const WAIT_EXTERNAL: u32 = 1;
+/// `cudaEventRecordExternal` and `cudaEventWaitExternal`.
+const EXTERNAL: u32 = 1;
 /// `cudaEventInterprocess`; only together with the flag that leaves out times.
 const EVENT_INTERPROCESS: u32 = 4;
 /// `cudaEventBlockingSync`.
@@ -25,8 +25,22 @@ impl Runtime {
     /// # Errors
     ///
     /// 400 for a handle that names none, 900 for a stream that captures.
-    pub fn stream(&self, handle: u64, current: i32) -> Outcome<StreamId> {
-        self.not_capturing(self.any_stream(handle, current)?)
+    pub fn stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
+        let id = self.any_stream(handle, current)?;
+        self.refuse_beside_legacy(id)?;
+        self.not_capturing(id)
+    }
+
+    /// The stream that a handle names, for work that a capture takes.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a handle that names none, 906 for the legacy default stream while a
+    /// blocking stream captures.
+    pub fn working_stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
+        let id = self.any_stream(handle, current)?;
+        self.refuse_beside_legacy(id)?;
+        Ok(id)
     }
 
     /// The stream that a handle names, whether it captures or not.
@@ -72,11 +86,14 @@ impl Runtime {
     ///
     /// 400 for the default stream and for what is no stream.
     pub fn stream_destroy(&mut self, handle: u64) -> Outcome {
-        Id::from_handle(handle)
+        let id = Id::from_handle(handle)
             .filter(|id| !self.devices.iter().any(|d| d.default_stream == *id))
-            .and_then(|id| self.streams.remove(id))
-            .map(|_| ())
-            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?;
+        self.streams
+            .remove(id)
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?;
+        self.capture_lost_stream(id);
+        Ok(())
     }
 
     /// When everything in the stream so far is over: what `cudaStreamSynchronize`
@@ -85,7 +102,7 @@ impl Runtime {
     /// # Errors
     ///
     /// 400 for what is no stream.
-    pub fn stream_end(&self, handle: u64, current: i32) -> Outcome<Nanos> {
+    pub fn stream_end(&mut self, handle: u64, current: i32) -> Outcome<Nanos> {
         let id = self.stream(handle, current)?;
         let stream = self
             .streams
@@ -108,12 +125,21 @@ impl Runtime {
         flags: u32,
         current: i32,
     ) -> Outcome {
-        let id = self.stream(stream, current)?;
-        let reached = self.event(event)?.reached.unwrap_or(0);
+        let id = self.any_stream(stream, current)?;
+        let handle = event;
+        let (event, was) = self.event(handle)?;
+        match flags {
+            0 if self.capture_wait(id, event, was.reached.is_some())? => return Ok(()),
+            EXTERNAL if self.is_capturing(id) => return self.capture_event_node(id, handle, true),
+            _ => {}
+        }
+        self.refuse_beside_legacy(id)?;
+        self.not_capturing(id)?;
+        let reached = was.reached.unwrap_or(0);
         match flags {
             0 => {}
             // The event was not recorded in a capture, so it is no external one.
-            WAIT_EXTERNAL => return Err(cudaError_t::ILLEGAL_STATE),
+            EXTERNAL => return Err(cudaError_t::ILLEGAL_STATE),
             _ => return Err(cudaError_t::INVALID_VALUE),
         }
         if reached > self.now() {
@@ -148,44 +174,81 @@ impl Runtime {
     ///
     /// 400 for what is no event.
     pub fn event_destroy(&mut self, handle: u64) -> Outcome {
-        Id::from_handle(handle)
-            .and_then(|id| self.events.remove(id))
-            .map(|_| ())
-            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+        let (id, _) = self.event(handle)?;
+        self.events.remove(id);
+        self.forget_captured_event(id);
+        Ok(())
     }
 
-    /// `cudaEventRecord`.
+    /// `cudaEventRecord`: in a stream that captures, the event belongs to the capture.
     ///
     /// # Errors
     ///
     /// 400 for what is no stream or no event.
     pub fn event_record(&mut self, event: u64, stream: u64, current: i32) -> Outcome {
-        self.event(event)?;
-        let id = self.stream(stream, current)?;
+        let (event, _) = self.event(event)?;
+        let id = self.working_stream(stream, current)?;
+        if self.is_capturing(id) {
+            return self.capture_record(id, event);
+        }
+        self.forget_captured_event(event);
         let reached = self.enqueue(id, 0, 0);
-        if let Some(event) = Id::from_handle(event).and_then(|id| self.events.get_mut(id)) {
+        if let Some(event) = self.events.get_mut(event) {
             event.reached = Some(reached);
         }
         Ok(())
     }
 
-    /// When `cudaEventSynchronize` returns; at once for one never recorded.
+    /// `cudaEventRecordWithFlags`.
     ///
     /// # Errors
     ///
-    /// 400 for what is no event.
-    pub fn event_end(&self, event: u64) -> Outcome<Nanos> {
-        Ok(self.event(event)?.reached.unwrap_or(0))
+    /// As [`event_record`](Self::event_record); 1 for an unknown flag.
+    pub fn event_record_with_flags(
+        &mut self,
+        event: u64,
+        stream: u64,
+        flags: u32,
+        current: i32,
+    ) -> Outcome {
+        match flags {
+            0 => self.event_record(event, stream, current),
+            EXTERNAL => {
+                self.event(event)?;
+                let id = self.working_stream(stream, current)?;
+                if !self.is_capturing(id) {
+                    return Err(cudaError_t::ILLEGAL_STATE);
+                }
+                self.capture_event_node(id, event, false)
+            }
+            _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// When `cudaEventSynchronize` returns, and what `cudaEventQuery` compares with now;
+    /// at once for one never recorded.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no event, 907 for one that was recorded in a capture.
+    pub fn event_end(&mut self, event: u64) -> Outcome<Nanos> {
+        let (id, event) = self.event(event)?;
+        self.not_captured(id)?;
+        Ok(event.reached.unwrap_or(0))
     }
 
     /// `cudaEventElapsedTime`, in milliseconds.
     ///
     /// # Errors
     ///
-    /// 400 for what is no event, made without times or never recorded; 600 when
+    /// 400 for what is no event, made without times or never recorded; 907 for one that
+    /// was recorded in a capture; 600 when
     /// one is not over yet.
-    pub fn event_elapsed(&self, start: u64, end: u64) -> Outcome<f32> {
-        let both = [self.event(start)?, self.event(end)?];
+    pub fn event_elapsed(&mut self, start: u64, end: u64) -> Outcome<f32> {
+        let (start, end) = (self.event(start)?, self.event(end)?);
+        self.not_captured(start.0)?;
+        self.not_captured(end.0)?;
+        let both = [start.1, end.1];
         if both.iter().any(|event| !event.timed) {
             return Err(cudaError_t::INVALID_RESOURCE_HANDLE);
         }
@@ -201,10 +264,9 @@ impl Runtime {
         Ok((difference / 1e6) as f32)
     }
 
-    fn event(&self, handle: u64) -> Outcome<Event> {
+    fn event(&self, handle: u64) -> Outcome<(EventId, Event)> {
         Id::from_handle(handle)
-            .and_then(|id| self.events.get(id))
-            .copied()
+            .and_then(|id| Some((id, *self.events.get(id)?)))
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 

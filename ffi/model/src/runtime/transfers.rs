@@ -22,15 +22,20 @@ const BUDGET: u64 = 1 << 24;
 const COPIED_AT_ONCE: u64 = 1 << 20;
 
 impl Runtime {
-    /// `cudaMemcpyAsync` and its relatives, in a stream. Returns when the call returns:
+    /// `cudaMemcpyAsync` and its relatives, in a stream, or a node if the stream
+    /// captures. Returns when the call returns:
     /// the copy is made at once, so a program that waits for it waits for its time.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 900 for one that captures, 1 for a side on a device
+    /// 400 for what is no stream, 1 for a side on a device
     /// that is in no live allocation.
     pub fn copy_async(&mut self, copy: CopyRequest, stream: u64, current: i32) -> Outcome<Nanos> {
-        let id = self.stream(stream, current)?;
+        let id = self.working_stream(stream, current)?;
+        if self.is_capturing(id) {
+            self.capture_copy(id, copy)?;
+            return Ok(self.now());
+        }
         self.check_copy(copy)?;
         let end = self.enqueue(id, nanos(self.profile.costs_us.kernel_on_device), 0);
         self.apply(&[Effect::Copy(copy)]);
@@ -94,6 +99,24 @@ impl Runtime {
         } else {
             self.deferred.extend(effects.iter().cloned());
         }
+    }
+
+    /// `cudaLaunchHostFunc`, or a node if the stream captures.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 1 for no function.
+    pub fn launch_host_function(&mut self, call: HostCall, stream: u64, current: i32) -> Outcome {
+        let id = self.working_stream(stream, current)?;
+        if call.function == 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        if self.is_capturing(id) {
+            return self.capture_host(id, call);
+        }
+        self.enqueue(id, 0, 0);
+        self.apply(&[Effect::Host(call)]);
+        Ok(())
     }
 
     /// The next function of the program to call. What comes before it has been done,

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use cudart_ffi::FUNCTIONS;
+use cudart_model::FunctionId;
 use object::{Object, ObjectSymbol};
 
 /// The library that cargo built beside this test.
@@ -59,7 +59,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn the_library_exports_the_tables_functions_and_nothing_else() {
+fn the_library_exports_the_listed_functions_and_nothing_else() {
     let bytes = std::fs::read(library()).expect("the library can be read");
     let file = object::File::parse(&*bytes).expect("the library is an ELF file");
     let exported: BTreeSet<&str> = file
@@ -67,15 +67,18 @@ fn the_library_exports_the_tables_functions_and_nothing_else() {
         .filter(|symbol| symbol.is_definition() && symbol.is_global())
         .map(|symbol| symbol.name().expect("names are text"))
         .collect();
-    let table: BTreeSet<&str> = FUNCTIONS.iter().map(|line| line.name).collect();
-    assert_eq!(exported, table);
+    let listed: BTreeSet<&str> = FunctionId::ALL
+        .iter()
+        .map(|function| function.name())
+        .collect();
+    assert_eq!(exported, listed);
 }
 
 #[test]
-fn the_in_process_symbols_are_the_tables_functions_too() {
-    for line in FUNCTIONS {
-        let name = std::ffi::CString::new(line.name).expect("no NUL in a name");
-        assert!(cudart_model::symbol(&name).is_some(), "{}", line.name);
+fn the_in_process_symbols_are_the_listed_functions_too() {
+    for function in FunctionId::ALL {
+        let name = std::ffi::CString::new(function.name()).expect("no NUL in a name");
+        assert!(cudart_model::symbol(&name).is_some(), "{}", function.name());
     }
     assert!(cudart_model::symbol(c"cudaMemcpyPeer").is_none());
     assert!(cudart_model::symbol(c"").is_none());

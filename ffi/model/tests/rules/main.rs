@@ -9,6 +9,7 @@
 mod addresses;
 mod attributes;
 mod calls;
+mod capture;
 mod data;
 mod golden;
 mod lifetime;

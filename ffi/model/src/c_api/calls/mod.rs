@@ -9,17 +9,19 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cudart_ffi::types::*;
 
-use super::entry::{look, run, take_last_error};
+use super::entry::{last_error, look, run, take_last_error};
 use super::pointers::{handles, not_null, write};
 use crate::errors;
 use crate::functions::FunctionId as F;
 use crate::objects::effects::Fill;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
+mod capture;
 mod libraries;
 mod stream_ordered;
 mod streams;
 
+pub(super) use capture::*;
 pub(super) use libraries::*;
 pub(super) use stream_ordered::*;
 pub(super) use streams::*;
@@ -56,6 +58,10 @@ pub(super) unsafe fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
 
 pub(super) unsafe fn cudaGetLastError() -> cudaError_t {
     take_last_error()
+}
+
+pub(super) unsafe fn cudaPeekAtLastError() -> cudaError_t {
+    last_error()
 }
 
 // Devices

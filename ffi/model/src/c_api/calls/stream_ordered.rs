@@ -1,4 +1,4 @@
-//! Stream-ordered memory, stream capture, copies and kernel launches.
+//! Stream-ordered memory, copies and kernel launches.
 
 use core::ffi::{c_int, c_void};
 
@@ -115,32 +115,7 @@ pub(in crate::c_api) unsafe fn cudaMemcpyAsync(
     })
 }
 
-// Capture and launch
-
-pub(in crate::c_api) unsafe fn cudaStreamBeginCapture(
-    stream: cudaStream_t,
-    mode: cudaStreamCaptureMode,
-) -> cudaError_t {
-    run(F::cudaStreamBeginCapture, |call| {
-        let device = call.thread.device;
-        call.runtime().begin_capture(stream.0 as u64, mode, device)
-    })
-}
-
-pub(in crate::c_api) unsafe fn cudaStreamEndCapture(
-    stream: cudaStream_t,
-    graph: *mut cudaGraph_t,
-) -> cudaError_t {
-    run(F::cudaStreamEndCapture, |call| {
-        let out = not_null(graph)?;
-        let device = call.thread.device;
-        let ended = call.runtime().end_capture(stream.0 as u64, device);
-        let handle = ended.unwrap_or(0);
-        // SAFETY: as above. An invalidated capture gives null.
-        unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
-        ended.map(|_| ())
-    })
-}
+// Launch
 
 pub(in crate::c_api) unsafe fn cudaLaunchKernel(
     func: *const c_void,

@@ -92,6 +92,29 @@ pub(in crate::c_api) unsafe fn cudaEventRecord(
     })
 }
 
+pub(in crate::c_api) unsafe fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t {
+    run(F::cudaEventQuery, |call| {
+        let end = call.runtime().event_end(event.0 as u64)?;
+        if end > call.runtime().now() {
+            Err(cudaError_t::NOT_READY)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaEventRecordWithFlags(
+    event: cudaEvent_t,
+    stream: cudaStream_t,
+    flags: c_uint,
+) -> cudaError_t {
+    run(F::cudaEventRecordWithFlags, |call| {
+        let device = call.thread.device;
+        call.runtime()
+            .event_record_with_flags(event.0 as u64, stream.0 as u64, flags, device)
+    })
+}
+
 pub(in crate::c_api) unsafe fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
     run(F::cudaEventSynchronize, |call| {
         let end = call.runtime().event_end(event.0 as u64)?;

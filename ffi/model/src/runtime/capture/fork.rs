@@ -1,0 +1,141 @@
+//! Events in captures: how other streams join a capture and join its origin again.
+
+use std::collections::HashSet;
+
+use cudart_ffi::cudaError_t;
+
+use super::{Branch, add_once};
+use crate::objects::id::{EventId, NodeId, StreamId};
+use crate::runtime::{Outcome, Runtime};
+
+impl Runtime {
+    /// `cudaEventRecord` in a stream that captures: the event stands for the nodes that
+    /// the stream's next node would come after.
+    pub(in crate::runtime) fn capture_record(
+        &mut self,
+        stream: StreamId,
+        event: EventId,
+    ) -> Outcome {
+        self.captured_so_far(stream)?;
+        if let Some(branch) = self.captures.streams.get(&stream) {
+            self.captures.events.insert(event, branch.clone());
+        }
+        Ok(())
+    }
+
+    /// The event was recorded outside of a capture, or destroyed.
+    pub(in crate::runtime) fn forget_captured_event(&mut self, event: EventId) {
+        self.captures.events.remove(&event);
+    }
+
+    /// `cudaStreamWaitEvent`, as far as a capture has to do with it. Whether it has: if
+    /// not, neither the stream nor the event belongs to one.
+    ///
+    /// # Errors
+    ///
+    /// 901 for an invalidated capture; 902 if the stream and the event belong to
+    /// different captures; 905 if the stream captures and the event was recorded outside
+    /// of the capture; 906 if the legacy default stream waits for a captured event; 1 for
+    /// an event of a capture that has ended. 902, 905 and 906 invalidate.
+    pub(in crate::runtime) fn capture_wait(
+        &mut self,
+        stream: StreamId,
+        event: EventId,
+        was_recorded: bool,
+    ) -> Outcome<bool> {
+        let own = self.captures.streams.get(&stream).map(|own| own.capture);
+        let Some(recorded) = self.captures.events.get(&event).cloned() else {
+            let Some(own) = own else {
+                return Ok(false);
+            };
+            self.captured_so_far(stream)?;
+            if was_recorded {
+                self.invalidate(own);
+                return Err(cudaError_t::STREAM_CAPTURE_ISOLATION);
+            }
+            return Ok(true);
+        };
+        let of_event = recorded.capture;
+        match self.captures.all.get(&of_event) {
+            None => return Err(cudaError_t::INVALID_VALUE),
+            Some(capture) if !capture.valid => {
+                return Err(cudaError_t::STREAM_CAPTURE_INVALIDATED);
+            }
+            Some(_) => {}
+        }
+        if self.is_legacy(stream) {
+            self.invalidate(of_event);
+            return Err(cudaError_t::STREAM_CAPTURE_IMPLICIT);
+        }
+        match own {
+            None => {
+                self.captures.streams.insert(stream, recorded);
+            }
+            Some(own) if own == of_event => {
+                if let Some(branch) = self.captures.streams.get_mut(&stream) {
+                    for &node in &recorded.after {
+                        add_once(&mut branch.after, node);
+                    }
+                }
+            }
+            Some(own) => {
+                self.captured_so_far(stream)?;
+                self.invalidate(own);
+                self.invalidate(of_event);
+                return Err(cudaError_t::STREAM_CAPTURE_MERGE);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a question about an event returns if the event was recorded in a capture.
+    ///
+    /// # Errors
+    ///
+    /// 907, which invalidates the capture.
+    pub(in crate::runtime) fn not_captured(&mut self, event: EventId) -> Outcome {
+        let Some(Branch { capture, .. }) = self.captures.events.get(&event) else {
+            return Ok(());
+        };
+        let capture = *capture;
+        self.invalidate(capture);
+        Err(cudaError_t::CAPTURED_EVENT)
+    }
+
+    /// Whether what all streams of a capture have come to is in front of what its origin
+    /// has come to.
+    pub(super) fn has_joined(&self, number: u64, origin: StreamId) -> bool {
+        let Some(end) = self.captures.streams.get(&origin) else {
+            return false;
+        };
+        let mut seen: HashSet<u64> = HashSet::new();
+        let mut open = end.after.clone();
+        while let Some(node) = open.pop() {
+            if seen.insert(node) {
+                open.extend(self.nodes_before(node));
+            }
+        }
+        self.captures
+            .streams
+            .values()
+            .filter(|branch| branch.capture == number)
+            .all(|branch| branch.after.iter().all(|node| seen.contains(node)))
+    }
+
+    /// The nodes that a node comes after.
+    fn nodes_before(&self, node: u64) -> Vec<u64> {
+        let before = NodeId::from_handle(node)
+            .and_then(|id| self.nodes.get(id))
+            .and_then(|place| {
+                let graph = self.graphs.get(place.graph)?;
+                let node = graph.nodes.get(place.index as usize)?;
+                let handles = node
+                    .dependencies
+                    .iter()
+                    .filter_map(|&before| graph.nodes.get(before as usize))
+                    .map(|before| before.handle.to_handle());
+                Some(handles.collect())
+            });
+        before.unwrap_or_default()
+    }
+}

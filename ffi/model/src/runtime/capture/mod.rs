@@ -1,0 +1,348 @@
+//! Stream capture: calls in a stream become nodes of a graph (R17).
+//!
+//! A capture begins in one stream, its origin. Other streams join it when they wait for
+//! an event that was recorded in it (`fork`). For each stream the capture keeps the
+//! nodes that the stream's next node comes after. A call that a capture does not take
+//! invalidates it: what is captured afterwards returns 901, and so does the end.
+//!
+//! `work` makes the nodes, `rules` says which calls captures forbid.
+
+mod fork;
+mod rules;
+mod work;
+
+use std::collections::{BTreeMap, HashMap};
+
+use cudart_ffi::{cudaError_t, cudaStreamCaptureMode};
+
+use super::{Outcome, Runtime};
+use crate::objects::id::{EventId, StreamId};
+use crate::objects::stream::StreamKind;
+
+/// The host thread that makes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// Tells it from other threads.
+    pub thread: u64,
+    /// Which calls captures forbid to it: global unless it has exchanged that.
+    pub mode: cudaStreamCaptureMode,
+    /// Its current device.
+    pub device: i32,
+}
+
+impl Default for Caller {
+    fn default() -> Self {
+        Self {
+            thread: 0,
+            mode: cudaStreamCaptureMode::GLOBAL,
+            device: 0,
+        }
+    }
+}
+
+/// The captures under way.
+#[derive(Debug, Default)]
+pub struct Captures {
+    /// By the number that `cudaStreamGetCaptureInfo` gives.
+    all: BTreeMap<u64, Capture>,
+    /// How many began so far.
+    begun: u64,
+    streams: HashMap<StreamId, Branch>,
+    events: HashMap<EventId, Branch>,
+}
+
+/// One capture.
+#[derive(Debug)]
+struct Capture {
+    graph: u64,
+    /// The program made the graph and has its handle.
+    graph_was_given: bool,
+    mode: cudaStreamCaptureMode,
+    /// The thread that began it.
+    thread: u64,
+    origin: StreamId,
+    /// No call has invalidated it.
+    valid: bool,
+}
+
+/// A point in a capture: what a stream has come to, or what an event has recorded.
+#[derive(Debug, Clone)]
+struct Branch {
+    capture: u64,
+    /// The nodes that the next node comes after.
+    after: Vec<u64>,
+}
+
+/// What `cudaStreamGetCaptureInfo` tells of a stream that captures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaptureInfo<'a> {
+    /// Whether the capture is valid still.
+    pub valid: bool,
+    /// The capture's number.
+    pub id: u64,
+    /// Its graph.
+    pub graph: u64,
+    /// The nodes that the stream's next node comes after. They stay where they are until
+    /// a call that captures in this stream, or waits in it, or ends the capture.
+    pub after: &'a [u64],
+}
+
+impl Runtime {
+    /// `cudaStreamBeginCapture`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 900 for the legacy default stream, 401 for one that
+    /// captures already, 1 for an unknown mode.
+    pub fn begin_capture(
+        &mut self,
+        stream: u64,
+        mode: cudaStreamCaptureMode,
+        current: i32,
+    ) -> Outcome {
+        self.begin(stream, mode, current, None)
+    }
+
+    /// `cudaStreamBeginCaptureToGraph`: the nodes are added to a graph of the program,
+    /// the first ones after those named.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin_capture`](Self::begin_capture); 1 for what is no graph and for
+    /// dependencies that are none of its nodes.
+    pub fn begin_capture_to_graph(
+        &mut self,
+        stream: u64,
+        graph: u64,
+        after: &[u64],
+        mode: cudaStreamCaptureMode,
+        current: i32,
+    ) -> Outcome {
+        let id = self.graph_id(graph)?;
+        self.dependencies(id, after)?;
+        self.begin(stream, mode, current, Some((graph, after)))
+    }
+
+    fn begin(
+        &mut self,
+        stream: u64,
+        mode: cudaStreamCaptureMode,
+        current: i32,
+        given: Option<(u64, &[u64])>,
+    ) -> Outcome {
+        let id = self.any_stream(stream, current)?;
+        if mode.known_name().is_none() {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        if self.is_legacy(id) {
+            return Err(cudaError_t::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if self.is_capturing(id) {
+            return Err(cudaError_t::ILLEGAL_STATE);
+        }
+        let (graph, after) = match given {
+            Some((graph, after)) => (graph, after.to_vec()),
+            None => (self.graph_create(0)?, Vec::new()),
+        };
+        let captures = &mut self.captures;
+        captures.begun += 1;
+        let number = captures.begun;
+        captures.all.insert(
+            number,
+            Capture {
+                graph,
+                graph_was_given: given.is_some(),
+                mode,
+                thread: self.caller.thread,
+                origin: id,
+                valid: true,
+            },
+        );
+        captures.streams.insert(
+            id,
+            Branch {
+                capture: number,
+                after,
+            },
+        );
+        Ok(())
+    }
+
+    /// `cudaStreamEndCapture`: the graph.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 401 for one that does not capture, 903 in a stream
+    /// other than the origin, 908 from a thread other than the one that began a capture
+    /// that is not relaxed. 901 for a capture that a call has invalidated, 904 for one
+    /// with a stream that has not joined the origin again: these end it.
+    pub fn end_capture(&mut self, stream: u64, current: i32) -> Outcome<u64> {
+        let id = self.any_stream(stream, current)?;
+        let number = self
+            .captures
+            .streams
+            .get(&id)
+            .ok_or(cudaError_t::ILLEGAL_STATE)?
+            .capture;
+        let capture = self
+            .captures
+            .all
+            .get(&number)
+            .ok_or(cudaError_t::ILLEGAL_STATE)?;
+        if capture.mode != cudaStreamCaptureMode::RELAXED && capture.thread != self.caller.thread {
+            return Err(cudaError_t::STREAM_CAPTURE_WRONG_THREAD);
+        }
+        if capture.origin != id {
+            return Err(cudaError_t::STREAM_CAPTURE_UNMATCHED);
+        }
+        let (graph, given) = (capture.graph, capture.graph_was_given);
+        let outcome = if !capture.valid {
+            Err(cudaError_t::STREAM_CAPTURE_INVALIDATED)
+        } else if !self.has_joined(number, id) {
+            Err(cudaError_t::STREAM_CAPTURE_UNJOINED)
+        } else {
+            Ok(graph)
+        };
+        self.forget_capture(number);
+        if outcome.is_err() && !given {
+            self.graph_destroy(graph)?;
+        }
+        outcome
+    }
+
+    /// `cudaStreamIsCapturing` and `cudaStreamGetCaptureInfo`: `None` for a stream that
+    /// does not capture.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream; 906 for the legacy default stream while a blocking
+    /// stream captures.
+    pub fn capture_info(&self, stream: u64, current: i32) -> Outcome<Option<CaptureInfo<'_>>> {
+        let id = self.any_stream(stream, current)?;
+        if self.is_legacy(id) && self.captures_beside_legacy().next().is_some() {
+            return Err(cudaError_t::STREAM_CAPTURE_IMPLICIT);
+        }
+        Ok(self.captures.streams.get(&id).and_then(|branch| {
+            let capture = self.captures.all.get(&branch.capture)?;
+            Some(CaptureInfo {
+                valid: capture.valid,
+                id: branch.capture,
+                graph: capture.graph,
+                after: &branch.after,
+            })
+        }))
+    }
+
+    /// `cudaStreamUpdateCaptureDependencies`: sets the nodes that the stream's next node
+    /// comes after, or adds to them.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 401 for one that does not capture, 901 for an
+    /// invalidated capture, 1 for flags that are unknown and for what is no node of the
+    /// captured graph.
+    pub fn update_capture_dependencies(
+        &mut self,
+        stream: u64,
+        nodes: &[u64],
+        flags: u32,
+        current: i32,
+    ) -> Outcome {
+        const ADD: u32 = 0;
+        const SET: u32 = 1;
+        let id = self.any_stream(stream, current)?;
+        if !self.is_capturing(id) {
+            return Err(cudaError_t::ILLEGAL_STATE);
+        }
+        let (graph, mut after) = self.captured_so_far(id)?;
+        match flags {
+            ADD => {}
+            SET => after.clear(),
+            _ => return Err(cudaError_t::INVALID_VALUE),
+        }
+        let graph = self.graph_id(graph)?;
+        for &node in nodes {
+            self.dependencies(graph, &[node])?;
+            add_once(&mut after, node);
+        }
+        if let Some(branch) = self.captures.streams.get_mut(&id) {
+            branch.after = after;
+        }
+        Ok(())
+    }
+
+    /// Says which thread makes the calls that follow.
+    pub fn set_caller(&mut self, caller: Caller) {
+        self.caller = caller;
+    }
+
+    /// The stream is gone, and with it what it captured.
+    pub(super) fn capture_lost_stream(&mut self, stream: StreamId) {
+        let Some(branch) = self.captures.streams.remove(&stream) else {
+            return;
+        };
+        let Some(capture) = self.captures.all.get(&branch.capture) else {
+            return;
+        };
+        if capture.origin == stream {
+            let (graph, given) = (capture.graph, capture.graph_was_given);
+            self.forget_capture(branch.capture);
+            if !given {
+                // It cannot fail: the capture's graph is there until its end.
+                let _ = self.graph_destroy(graph);
+            }
+        }
+    }
+
+    fn forget_capture(&mut self, number: u64) {
+        self.captures.all.remove(&number);
+        self.captures
+            .streams
+            .retain(|_, branch| branch.capture != number);
+    }
+
+    pub(super) fn is_capturing(&self, stream: StreamId) -> bool {
+        self.captures.streams.contains_key(&stream)
+    }
+
+    pub(super) fn is_legacy(&self, stream: StreamId) -> bool {
+        self.streams
+            .get(stream)
+            .is_some_and(|stream| stream.kind == StreamKind::Default)
+    }
+
+    /// The captures that have a blocking stream, which the legacy default stream would
+    /// have to wait for.
+    fn captures_beside_legacy(&self) -> impl Iterator<Item = u64> {
+        self.captures.streams.iter().filter_map(|(&id, branch)| {
+            let kind = self.streams.get(id)?.kind;
+            (kind == StreamKind::Blocking).then_some(branch.capture)
+        })
+    }
+
+    fn invalidate(&mut self, number: u64) {
+        if let Some(capture) = self.captures.all.get_mut(&number) {
+            capture.valid = false;
+        }
+    }
+
+    /// The graph that a stream captures into, and the nodes that its next node comes
+    /// after.
+    fn captured_so_far(&self, stream: StreamId) -> Outcome<(u64, Vec<u64>)> {
+        let branch = self
+            .captures
+            .streams
+            .get(&stream)
+            .ok_or(cudaError_t::ILLEGAL_STATE)?;
+        match self.captures.all.get(&branch.capture) {
+            Some(capture) if capture.valid => Ok((capture.graph, branch.after.clone())),
+            _ => Err(cudaError_t::STREAM_CAPTURE_INVALIDATED),
+        }
+    }
+}
+
+fn add_once(nodes: &mut Vec<u64>, node: u64) {
+    if !nodes.contains(&node) {
+        nodes.push(node);
+    }
+}
