@@ -1,4 +1,4 @@
-//! Chooses where to run: a GPU that is fit for it, or the model runtime.
+//! Chooses where to run: on a usable GPU, or on the simulated GPU.
 
 use cudart_ffi::loader::LoadError;
 use cudart_ffi::{Cudart, Search, cudaError_t};
@@ -18,14 +18,14 @@ const FIRST_DRIVER: Version = Version(11040);
 pub struct Chosen {
     /// The runtime.
     pub runtime: Runtime,
-    /// The devices' ordinals, at least one. A single one is fit for graph memory;
-    /// of all, each has yet to show it.
+    /// The devices' ordinals, at least one. A single device is known to support graph
+    /// memory; with `--device all` each has yet to be checked.
     pub devices: Vec<i32>,
-    /// Why the model was taken, where the choice was free.
+    /// Why the simulated GPU was chosen, if `--backend` left the choice open.
     pub why: Option<String>,
 }
 
-/// Takes what the arguments ask for.
+/// Chooses a runtime and devices by the arguments.
 ///
 /// # Errors
 ///
@@ -34,20 +34,20 @@ pub fn choose(args: &BackendArgs) -> Result<Chosen, Stop> {
     let model_named = args.model_profile.is_some() || args.model_clock.is_some();
     if model_named && args.backend == BackendChoice::Cuda {
         return Err(Stop::usage(
-            "--model-profile and --model-clock are about the model, and --backend cuda asks for a GPU",
-            "leave --backend cuda out",
+            "--model-profile and --model-clock apply to the simulated GPU, and --backend cuda requires a real one",
+            "omit --backend cuda",
         ));
     }
     if args.cudart.is_some() && (model_named || args.backend == BackendChoice::Model) {
         return Err(Stop::usage(
-            "--cudart names a library, and the other options ask for the built-in model",
-            "leave --cudart out, or --backend model and the --model options",
+            "--cudart names a library, and the other options select the built-in simulated runtime",
+            "omit --cudart, or omit --backend simulated and the --model options",
         ));
     }
     match args.backend {
         BackendChoice::Model => model(args, None),
         BackendChoice::Cuda => gpu(args),
-        // What the user named is meant to be used.
+        // An option for one of the two selects it.
         BackendChoice::Auto if model_named => model(args, None),
         BackendChoice::Auto if args.cudart.is_some() => gpu(args),
         BackendChoice::Auto => match gpu(args) {
@@ -58,11 +58,11 @@ pub fn choose(args: &BackendArgs) -> Result<Chosen, Stop> {
     }
 }
 
-/// The clock that the model has where nothing else is asked for.
+/// The simulated runtime's clock by default.
 const DEFAULT_CLOCK: ModelClock = ModelClock::Real;
 
-/// The clock of the model that [`choose`] starts, from the option or, as the model
-/// itself reads it, the environment.
+/// The clock of the simulated runtime that [`choose`] starts: from the option, or else
+/// from the environment variable that the simulated runtime reads.
 #[must_use]
 pub fn model_clock(args: &BackendArgs) -> ModelClock {
     args.model_clock
@@ -83,15 +83,16 @@ fn model(args: &BackendArgs, why: Option<String>) -> Result<Chosen, Stop> {
     })
 }
 
-/// Starts the model as the options and the environment ask; the options win.
+/// Configures the simulated runtime from the environment and the options; options have
+/// priority.
 fn configure_model(args: &BackendArgs) -> Result<(), Stop> {
     let mut config = cudart_model::Config::from_environment()
-        .map_err(|problem| Stop::usage(problem, "mend or unset the variable"))?;
+        .map_err(|problem| Stop::usage(problem, "correct or unset the variable"))?;
     if let Some(name) = &args.model_profile {
         config.profile = cudart_model::profile_named(name).map_err(|problem| {
             Stop::usage(
                 format!("--model-profile: {problem}"),
-                "name a built-in profile, or give a TOML file like one of them",
+                "name a built-in profile, or give a TOML file of the same form",
             )
         })?;
     }
@@ -99,7 +100,7 @@ fn configure_model(args: &BackendArgs) -> Result<(), Stop> {
         ModelClock::Real => ClockKind::Real,
         ModelClock::Virtual => ClockKind::Virtual,
     };
-    // Another call in this process may have started it; then it is as that one said.
+    // If it was configured before in this process, that configuration stays.
     if let Err(error) = cudart_model::configure(config) {
         log::debug!("{error}");
     }
@@ -125,7 +126,7 @@ fn not_loaded(error: LoadError) -> Stop {
     if error.explicit.is_some() {
         return Stop::usage(
             what,
-            "--cudart takes a libcudart file, or a directory with one in it",
+            "give --cudart a libcudart file, or a directory that contains one",
         );
     }
     for attempt in &error.attempts {
@@ -133,27 +134,40 @@ fn not_loaded(error: LoadError) -> Stop {
     }
     Stop::waived(
         what,
-        "install a CUDA runtime (a toolkit, or the wheel nvidia-cuda-runtime), name one with \
-         --cudart, or use --backend model; -v lists what was tried",
+        "install a CUDA runtime (a toolkit, or the Python wheel nvidia-cuda-runtime), name one \
+         with --cudart, or use --backend simulated; -v lists the libraries that were tried",
     )
 }
 
-/// The devices to use, if this machine can run graph memory nodes at all: first the
-/// driver, then a device, then its memory pools.
+/// What to try when this machine cannot run graph memory nodes: one text for a GPU, and
+/// one for the simulated GPU, whose profile decides what it can do.
+fn remedy(runtime: &Runtime, on_a_gpu: &str) -> String {
+    if runtime.model_description().is_some() {
+        "simulate another GPU with --model-profile, such as h200".to_owned()
+    } else {
+        format!("{on_a_gpu}, or use --backend simulated")
+    }
+}
+
+/// The devices to use, if this machine can run graph memory nodes. It checks the
+/// driver, then the device, then its memory pools.
 fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i32>, Stop> {
     let Some(driver) = runtime.driver_version() else {
         runtime.driver_query()?;
         return Err(Stop::waived(
             "there is no NVIDIA driver",
-            "run on a machine with an NVIDIA GPU and its driver, or use --backend model",
+            remedy(
+                runtime,
+                "run on a machine with an NVIDIA GPU and its driver",
+            ),
         ));
     };
     if driver < FIRST_DRIVER {
         return Err(Stop::waived(
             format!(
-                "the driver supports CUDA {driver}, and graph memory nodes need {FIRST_DRIVER}"
+                "the driver supports CUDA {driver}, and graph memory nodes need CUDA {FIRST_DRIVER}"
             ),
-            "update the NVIDIA driver (R470 or later), or use --backend model",
+            remedy(runtime, "update the NVIDIA driver (R470 or later)"),
         ));
     }
     runtime.versions_were_told()?;
@@ -162,7 +176,7 @@ fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i3
         Ok(_) => {
             return Err(Stop::waived(
                 "there is no CUDA device",
-                "use --backend model",
+                remedy(runtime, "run on a machine with an NVIDIA GPU"),
             ));
         }
         Err(error) if means_no_gpu(error.code) => {
@@ -185,11 +199,11 @@ fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i3
         }
         None => fastest(runtime, count)?,
     };
-    needs_memory_pools(Device::new(runtime, ordinal))?;
+    needs_memory_pools(runtime, Device::new(runtime, ordinal))?;
     Ok(vec![ordinal])
 }
 
-/// Whether a code says that this machine has no GPU for this library.
+/// Whether a code means that this machine has no GPU for this library.
 fn means_no_gpu(code: cudaError_t) -> bool {
     matches!(
         code,
@@ -197,18 +211,21 @@ fn means_no_gpu(code: cudaError_t) -> bool {
     )
 }
 
-/// Whether the device has what graph memory needs (R54).
+/// Checks that the device supports memory pools, which graph memory needs (R54).
 ///
 /// # Errors
 ///
-/// A waiver if it has not, or the query's error.
-pub fn needs_memory_pools(device: Device<'_>) -> Result<(), Stop> {
+/// A waiver if it does not, or the error of the query.
+pub fn needs_memory_pools(runtime: &Runtime, device: Device<'_>) -> Result<(), Stop> {
     if device.supports_memory_pools()? {
         return Ok(());
     }
     Err(Stop::waived(
         format!("device {} does not support memory pools", device.ordinal()),
-        "choose another with --device (fractional vGPUs have none), or use --backend model",
+        remedy(
+            runtime,
+            "choose another device with --device (fractional vGPUs have no memory pools)",
+        ),
     ))
 }
 

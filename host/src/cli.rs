@@ -14,8 +14,11 @@ use crate::plan::PlanArgs;
 use crate::results::ModelClock;
 use cuda_graphs::RouteChoice;
 
-/// Shows, and checks, how CUDA graph memory nodes reuse virtual addresses and
-/// physical memory.
+/// How much GPU memory CUDA graphs hold, why, and how to reduce it.
+///
+/// `plan` computes the memory of your graphs from dumps, without a GPU. Without a
+/// command, experiments run on the GPU (or on a simulated one) and check how CUDA
+/// assigns memory to graphs.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -24,25 +27,25 @@ use cuda_graphs::RouteChoice;
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
-    /// What to do instead of running experiments.
+    /// The command; without one, experiments run.
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// What to run, and where.
+    /// Options of a run of experiments.
     #[command(flatten)]
     pub run: RunArgs,
 
-    /// When to use colours; auto is on a terminal, unless NO_COLOR is set.
+    /// When to use colors; auto uses them on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
     pub color: ColorChoice,
 
-    /// Log more: -v the libraries tried, -vv every CUDA call.
+    /// Log the libraries that were tried; -vv also logs every CUDA call.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
 }
 
 impl Cli {
-    /// Makes `--color` hold for everything that is written from now on.
+    /// Applies `--color` to all later output.
     pub fn apply_color(&self) {
         match self.color {
             ColorChoice::Auto => anstream::ColorChoice::Auto,
@@ -53,18 +56,18 @@ impl Cli {
     }
 }
 
-/// What there is beside running experiments.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say what an experiment or a rule is about, and where to read more.
-    Explain(ExplainArgs),
-    /// Print a result that was written with --format json, in any form.
-    Show(ShowArgs),
-    /// Compare two results step by step, or one with a log of NVIDIA's sample.
-    Compare(CompareArgs),
-    /// Say what graphs will hold before they run, from dumps or a scenario.
+    /// Compute how much memory graphs hold, from DOT dumps or a scenario.
     Plan(PlanArgs),
-    /// Print completions for a shell.
+    /// Explain an experiment or a rule, and name the sources.
+    Explain(ExplainArgs),
+    /// Print a JSON result as text, CSV or an HTML page.
+    Show(ShowArgs),
+    /// Compare two results step by step, or a result with a log of NVIDIA's sample.
+    Compare(CompareArgs),
+    /// Print shell completions.
     Completions(CompletionsArgs),
     /// Print a manual page.
     #[command(hide = true)]
@@ -74,15 +77,17 @@ pub enum Command {
 /// Options of a run of experiments.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// Run only this experiment, or all of them; may be given more than once.
+    /// The experiment to run, or all of them; may be given more than once.
+    ///
+    /// Without it, the four experiments of NVIDIA's sample run.
     #[arg(long = "experiment", value_name = "NAME|all", value_parser = experiment_parser())]
     pub experiments: Vec<&'static [Experiment]>,
 
-    /// List the experiments, and run nothing.
+    /// List the experiments and run nothing.
     #[arg(long)]
     pub list: bool,
 
-    /// Bytes that each allocation asks for, such as 64MiB or 1GB.
+    /// Size of each allocation, such as 64MiB or 1GB.
     #[arg(
         long,
         default_value = "64MiB",
@@ -92,27 +97,28 @@ pub struct RunArgs {
     )]
     pub bytes: ByteSize,
 
-    /// Graphs an experiment, where it uses several.
+    /// Number of graphs per experiment.
     #[arg(long, default_value = "8", value_name = "N", value_parser = parse_graphs)]
     pub graphs: usize,
 
-    /// How long each graph runs, such as 2ms; else chosen so that graphs overlap.
+    /// Spin time of each graph's kernel, such as 2ms; by default long enough that graphs
+    /// overlap.
     #[arg(long, value_name = "TIME", value_parser = parse_spin_time)]
     pub spin_time: Option<Duration>,
 
-    /// Free device memory that an experiment which fills the device leaves to others.
+    /// Free memory that the out-of-memory experiment leaves to other programs.
     #[arg(long, default_value = "2GiB", value_name = "SIZE", value_parser = parse_bytes)]
     pub leave: ByteSize,
 
-    /// Yes, fill the GPU's free memory: out-of-memory asks for this on a GPU.
+    /// Allow the out-of-memory experiment to take all free GPU memory.
     #[arg(long)]
     pub yes: bool,
 
-    /// Run the experiments N times in one process, and see whether memory grows.
+    /// Run the experiments N times in one process and report memory growth per run.
     #[arg(long, default_value = "1", value_name = "N", value_parser = parse_repeat)]
     pub repeat: usize,
 
-    /// Where to run.
+    /// Where to run, and with which kernel.
     #[command(flatten)]
     pub on: BackendArgs,
 
@@ -124,32 +130,32 @@ pub struct RunArgs {
 /// Where to run, and with which kernel.
 #[derive(Debug, Clone, Args)]
 pub struct BackendArgs {
-    /// Where to run: a GPU, the model of one, or a GPU if there is one.
+    /// Run on a GPU, on the simulated GPU, or on a GPU if there is one.
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     pub backend: BackendChoice,
 
-    /// The device by its number, or all in turn; else the fastest by multiprocessors
-    /// and clock.
+    /// The number of the device, or all in turn; by default the device with the most
+    /// multiprocessors times clock rate.
     #[arg(long, value_name = "N|all", allow_negative_numbers = true, value_parser = parse_device)]
     pub device: Option<DeviceChoice>,
 
-    /// The CUDA runtime to load, a file or a directory; nothing else is tried.
+    /// The CUDA runtime to load, a file or a directory; no other library is tried.
     #[arg(long, value_name = "PATH")]
     pub cudart: Option<PathBuf>,
 
-    /// The machine that the model is, a built-in one or a TOML file.
+    /// The GPU to simulate: the name of a built-in profile, or a TOML file.
     #[arg(long, value_name = "NAME|FILE")]
     pub model_profile: Option<String>,
 
-    /// Where the model's time comes from.
+    /// The clock of the simulated GPU.
     #[arg(long, value_enum, value_name = "CLOCK")]
     pub model_clock: Option<ModelClock>,
 
-    /// PTX with the `clock_block` kernel, instead of the embedded one.
+    /// A PTX file with the kernel `clock_block`, instead of the embedded one.
     #[arg(long, value_name = "FILE")]
     pub ptx: Option<PathBuf>,
 
-    /// How the kernel is loaded: by the runtime (12.8 and later) or by the driver.
+    /// Load the kernel through the runtime (12.8 and later) or the driver.
     #[arg(long, value_enum, default_value_t, value_name = "ROUTE")]
     pub kernel_route: KernelRouteChoice,
 }
@@ -172,15 +178,15 @@ impl BackendArgs {
 /// What to write of a result.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
-    /// What to write.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
 
-    /// Where to write it; `-` is standard output.
+    /// The file to write to; `-` is standard output.
     #[arg(long, default_value = "-", value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Write only the verdicts.
+    /// Write only the verdicts of the experiments.
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -188,7 +194,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
 
-    /// Also write the charts alone, as SVG files in this directory.
+    /// Also write each chart as an SVG file in this directory.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 }
@@ -196,7 +202,7 @@ pub struct OutputArgs {
 /// Options of `explain`.
 #[derive(Debug, Clone, Args)]
 pub struct ExplainArgs {
-    /// An experiment's name, or a rule's number such as R35.
+    /// The name of an experiment, or the number of a rule such as R35.
     #[arg(value_name = "NAME")]
     pub name: String,
 }
@@ -204,7 +210,7 @@ pub struct ExplainArgs {
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
-    /// A result; `-` is standard input.
+    /// A JSON result; `-` is standard input.
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
 
@@ -216,15 +222,15 @@ pub struct ShowArgs {
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// A result, or a log of NVIDIA's sample graphMemoryFootprint.
+    /// A JSON result, or a log of NVIDIA's sample graphMemoryFootprint.
     #[arg(value_name = "A")]
     pub left: PathBuf,
 
-    /// The same, to hold it to.
+    /// The result or log to compare with.
     #[arg(value_name = "B")]
     pub right: PathBuf,
 
-    /// Write only the steps that differ, and the verdict.
+    /// Write only the steps that differ and the verdict.
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -240,7 +246,7 @@ pub struct CompletionsArgs {
 /// Options of `manual`.
 #[derive(Debug, Clone, Args)]
 pub struct ManualArgs {
-    /// The subcommand; else the program's own page.
+    /// The subcommand; without it, the program's own page.
     #[arg(value_name = "NAME")]
     pub subcommand: Option<String>,
 }
@@ -248,45 +254,46 @@ pub struct ManualArgs {
 /// The devices to run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The one of this ordinal.
+    /// The device with this ordinal.
     Ordinal(i32),
-    /// Each in turn.
+    /// All devices, one after another.
     All,
 }
 
 /// Where to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum BackendChoice {
-    /// A usable GPU, else the model.
+    /// A GPU if there is a usable one, otherwise the simulated GPU.
     #[default]
     Auto,
-    /// A GPU or nothing.
+    /// A GPU; without one the program ends with exit code 2.
     Cuda,
-    /// The model runtime, which needs no GPU.
+    /// The simulated GPU.
+    #[value(name = "simulated", alias = "model")]
     Model,
 }
 
 /// How the kernel is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum KernelRouteChoice {
-    /// By the runtime where it can, else by the driver.
+    /// Through the runtime if it can load kernels, otherwise through the driver.
     #[default]
     Auto,
-    /// By `cudaLibraryLoadData`.
+    /// With `cudaLibraryLoadData`.
     Runtime,
-    /// By `cuModuleLoadDataEx`.
+    /// With `cuModuleLoadDataEx`.
     Driver,
 }
 
-/// What to write.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// Tables for people.
+    /// Tables to read.
     #[default]
     Text,
-    /// Everything, for machines.
+    /// The complete result, for programs.
     Json,
-    /// One row a step, for spreadsheets.
+    /// One row per step, for spreadsheets.
     Csv,
 }
 
@@ -300,7 +307,7 @@ impl From<KernelRouteChoice> for RouteChoice {
     }
 }
 
-/// The arguments with the samples' spelling `-device=N` made into `--device=N`.
+/// The arguments, with `-device=N` (as in NVIDIA's samples) replaced by `--device=N`.
 pub fn arguments() -> impl Iterator<Item = OsString> {
     std::env::args_os().map(|argument| match argument.to_str() {
         Some(text) if text.starts_with("-device=") => OsString::from(format!("-{text}")),
@@ -308,7 +315,7 @@ pub fn arguments() -> impl Iterator<Item = OsString> {
     })
 }
 
-/// What stands for every experiment.
+/// The value that selects every experiment.
 const ALL: &str = "all";
 
 fn experiment_parser() -> impl TypedValueParser<Value = &'static [Experiment]> {
@@ -317,7 +324,7 @@ fn experiment_parser() -> impl TypedValueParser<Value = &'static [Experiment]> {
         let found = EXPERIMENTS
             .iter()
             .find(|experiment| experiment.name == name);
-        // Only these names are accepted, and the one that no experiment has is all.
+        // The parser accepts only these names, so a name that no experiment has is `all`.
         found.map_or(EXPERIMENTS, std::slice::from_ref)
     })
 }
@@ -344,9 +351,9 @@ fn parse_graphs(text: &str) -> Result<usize, String> {
 
 fn parse_repeat(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("at least once".to_owned()),
+        Ok(0) => Err("at least 1 run".to_owned()),
         Ok(cycles) => Ok(cycles),
-        Err(_) => Err("a number of cycles, 1 or more".to_owned()),
+        Err(_) => Err("a number of runs, 1 or more".to_owned()),
     }
 }
 
@@ -356,21 +363,21 @@ fn parse_device(text: &str) -> Result<DeviceChoice, String> {
     }
     text.parse()
         .map(DeviceChoice::Ordinal)
-        .map_err(|_| "a device's number, or all".to_owned())
+        .map_err(|_| "the number of a device, or all".to_owned())
 }
 
 fn parse_spin_time(text: &str) -> Result<Duration, String> {
     let spin_time = humantime::parse_duration(text)
         .map_err(|_| "a time is a number with a unit, such as 2ms or 500us".to_owned())?;
     match spin_time {
-        Duration::ZERO => Err("longer than nothing".to_owned()),
+        Duration::ZERO => Err("a time above 0".to_owned()),
         spin_time if spin_time > MAX_SPIN_TIME => Err("at most 60s".to_owned()),
         spin_time => Ok(spin_time),
     }
 }
 
-/// The most graphs that can be asked for: far more than any device runs, and few
-/// enough to count their bytes in 64 bits.
+/// The largest number of graphs: more than any device can hold, and small enough that
+/// the sum of their sizes fits into 64 bits.
 const MAX_GRAPHS: usize = 100_000;
 
 /// The longest spin time that is accepted.
@@ -387,15 +394,15 @@ mod tests {
     }
 
     #[test]
-    fn values_that_make_no_sense_are_refused_with_what_is_allowed() {
+    fn invalid_values_are_refused_with_the_allowed_ones() {
         assert!(parse_bytes("0").unwrap_err().contains("at least 1"));
         assert!(parse_bytes("many").unwrap_err().contains("64MiB"));
         assert!(parse_graphs("0").unwrap_err().contains("at least 1"));
         assert!(parse_graphs("-1").unwrap_err().contains("1 or more"));
         assert!(parse_graphs("100001").unwrap_err().contains("at most"));
-        assert!(parse_repeat("0").unwrap_err().contains("once"));
+        assert!(parse_repeat("0").unwrap_err().contains("at least 1"));
         assert!(parse_device("first").unwrap_err().contains("all"));
-        assert!(parse_spin_time("0s").unwrap_err().contains("longer"));
+        assert!(parse_spin_time("0s").unwrap_err().contains("above 0"));
         assert!(parse_spin_time("2h").unwrap_err().contains("60s"));
         assert!(parse_spin_time("soon").unwrap_err().contains("2ms"));
     }

@@ -1,4 +1,4 @@
-//! How a run ends: the exit codes, and ends that are no result.
+//! Exit codes, and errors that end the program without a result.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -10,11 +10,12 @@ use cuda_graphs::{CudaError, KernelError};
 pub const PASS: u8 = 0;
 /// Exit code of a failed check or an error.
 pub const FAIL: u8 = 1;
-/// Exit code of a machine that cannot run this, as NVIDIA's samples have it.
+/// Exit code on a machine that cannot run this, the same as in NVIDIA's samples.
 pub const WAIVED: u8 = 2;
-/// Exit code of a run whose conditions could not be brought about.
+/// Exit code of a run in which graphs did not overlap, so that claims about overlapping
+/// graphs could not be checked.
 pub const INCONCLUSIVE: u8 = 3;
-/// Exit code of a run that Ctrl-C ended, as shells have it for SIGINT.
+/// Exit code of a run that Ctrl-C ended: 128 plus the number of SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 /// Exit code of a run whose reader has closed standard output, as shells have it for
 /// SIGPIPE.
@@ -25,17 +26,18 @@ pub const USAGE: u8 = 64;
 /// The exit codes, for `--help`.
 pub const HELP: &str = "\
 Exit codes:
-  0   every check passed
-  1   a check failed, or an error
-  2   waived: this machine cannot run it (driver, device or memory pools)
-  3   inconclusive: what a claim is about could not be brought about
-  64  wrong usage
-  130 interrupted: what had ended was written";
+  0    every check passed
+  1    a check failed, or an error occurred
+  2    waived: this machine cannot run the experiments (driver, device or memory pools)
+  3    inconclusive: the condition of a claim was not met (graphs did not overlap, or
+       there was too little free memory)
+  64   wrong usage
+  130  interrupted with Ctrl-C; results of finished experiments were written";
 
-/// Why a run ended before it had a result: what, and what to try.
+/// Why the program ends without a result: what happened, and what to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// What kind of end it is.
+    /// The kind of error.
     pub kind: StopKind,
     /// What happened, one line.
     pub what: String,
@@ -43,12 +45,12 @@ pub struct Stop {
     pub remedy: String,
 }
 
-/// The kinds of ends without a result.
+/// The kinds of errors, which determine the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopKind {
-    /// Something failed.
+    /// A call or an operation failed.
     Error,
-    /// This machine cannot run it.
+    /// This machine cannot run the experiments.
     Waived,
     /// The arguments are wrong.
     Usage,
@@ -66,7 +68,7 @@ impl Stop {
         }
     }
 
-    /// A machine that cannot run this.
+    /// A machine that cannot run the experiments.
     pub fn waived(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             kind: StopKind::Waived,
@@ -117,9 +119,9 @@ impl From<KernelError> for Stop {
         let remedy = match &error {
             KernelError::Cuda { error, .. } => error.advice(),
             KernelError::NoRoute(_) => {
-                "use a CUDA runtime of 12.8 or later, or leave --kernel-route out"
+                "use a CUDA runtime of 12.8 or later, or omit --kernel-route"
             }
-            KernelError::Nul(_) => "give a PTX text file",
+            KernelError::Nul(_) => "give --ptx a PTX text file",
         };
         Self::error(format!("the kernel cannot be loaded: {error}"), remedy)
     }

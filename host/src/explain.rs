@@ -1,4 +1,4 @@
-//! What experiments and rules are about, for reading.
+//! `explain` and `--list`: texts about experiments and rules.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -13,14 +13,14 @@ use crate::rules::{self, Rule};
 
 const BOLD: Style = Style::new().bold();
 
-/// Columns of a paragraph.
+/// Width of a paragraph in columns.
 const WIDTH: usize = 84;
 
 /// Lists the experiments.
 ///
 /// # Errors
 ///
-/// Those of writing.
+/// Errors of writing the output.
 pub fn list() -> Result<ExitCode, Stop> {
     let width = EXPERIMENTS
         .iter()
@@ -37,7 +37,7 @@ pub fn list() -> Result<ExitCode, Stop> {
 ///
 /// # Errors
 ///
-/// A name that neither has, or those of writing.
+/// A usage error for an unknown name, or errors of writing the output.
 pub fn explain(args: &ExplainArgs) -> Result<ExitCode, Stop> {
     let experiment = EXPERIMENTS
         .iter()
@@ -48,8 +48,8 @@ pub fn explain(args: &ExplainArgs) -> Result<ExitCode, Stop> {
     match rules::find(&args.name) {
         Some(rule) => print(&of_rule(rule)),
         None => Err(Stop::usage(
-            format!("nothing is called {:?}", args.name),
-            "--list names the experiments; rules are R1 to R55 and M1 to M18",
+            format!("there is no experiment or rule named {:?}", args.name),
+            "use a name from --list, or a rule from R1 to R55 or M1 to M18",
         )),
     }
 }
@@ -68,13 +68,13 @@ fn of_experiment(experiment: &Experiment) -> String {
     for rule in &rules {
         text += &paragraph(&format!("{:<4} {}", rule.id, rule.says), "     ");
     }
-    text += &format!("\n{BOLD}Read more{BOLD:#}\n");
+    text += &format!("\n{BOLD}Sources{BOLD:#}\n");
     let sources: BTreeSet<_> = rules.iter().map(|rule| rule.source).collect();
     for source in sources {
         text += &format!("{}\n", source.text());
     }
     text += &format!(
-        "\n{BOLD}Run it{BOLD:#}\n{} --experiment {}\n",
+        "\n{BOLD}Run{BOLD:#}\n{} --experiment {}\n",
         env!("CARGO_PKG_NAME"),
         experiment.name
     );
@@ -84,20 +84,20 @@ fn of_experiment(experiment: &Experiment) -> String {
 fn of_rule(rule: &Rule) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n", rule.id);
     text += &paragraph(rule.says, "");
-    text += &format!("\n{BOLD}From{BOLD:#}\n{}\n", rule.source.text());
+    text += &format!("\n{BOLD}Source{BOLD:#}\n{}\n", rule.source.text());
     let checking: Vec<_> = EXPERIMENTS
         .iter()
         .filter(|experiment| experiment.rules.contains(&rule.id))
         .map(|experiment| experiment.name)
         .collect();
     if !checking.is_empty() {
-        text += &format!("\n{BOLD}Seen in{BOLD:#}\n{}\n", checking.join("\n"));
+        text += &format!("\n{BOLD}Experiments{BOLD:#}\n{}\n", checking.join("\n"));
     }
     text
 }
 
-/// Lines of at most [`WIDTH`] columns; all but the first are indented. Spaces that
-/// pad the first word to a column are kept.
+/// Wraps text to lines of at most [`WIDTH`] columns. All but the first are indented, and
+/// spaces that pad the first word to a column are kept.
 fn paragraph(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive(' ') {

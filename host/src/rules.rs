@@ -1,21 +1,20 @@
-//! The rules of graph memory that checks name, each in a sentence, with its source.
+//! The rules of graph memory behind the checks, each with its source.
 //!
-//! `R` are rules that the documents state or that others' programs rely on; `M` are
-//! measurements on one H200 (driver 580, CUDA 13.0), for what the documents leave
-//! open.
+//! `R` rules are stated in NVIDIA's documents or checked by other people's tests. `M`
+//! rules are not documented; they were measured on one H200 (driver 580, CUDA 13.0).
 
 /// One rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// Its number, such as `R35`.
     pub id: &'static str,
-    /// What it says.
+    /// The rule in one or two sentences.
     pub says: &'static str,
-    /// Where it is from.
+    /// Its source.
     pub source: Source,
 }
 
-/// Where a rule is from.
+/// The source of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The CUDA Programming Guide on graph memory nodes.
@@ -24,33 +23,33 @@ pub enum Source {
     Reference,
     /// NVIDIA's sample graphMemoryFootprint.
     Sample,
-    /// AMD's public hip-tests, where they say what NVIDIA's driver does.
+    /// AMD's public hip-tests, where they state what NVIDIA's driver does.
     HipTests,
     /// Measured for this project.
     Measured,
 }
 
 impl Source {
-    /// As a person would look for it.
+    /// The source's title.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
             Self::Guide => "CUDA Programming Guide, \"Graph Memory Nodes\"",
             Self::Reference => "CUDA Runtime API reference, \"Graph Management\"",
             Self::Sample => "NVIDIA's CUDA sample graphMemoryFootprint",
-            Self::HipTests => "AMD's hip-tests, expectations for NVIDIA's driver",
+            Self::HipTests => "AMD's hip-tests, which state what NVIDIA's driver does",
             Self::Measured => "measured on an H200, driver 580, CUDA 13.0",
         }
     }
 }
 
-/// The rule of this number.
+/// The rule with this number, in upper or lower case.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
 }
 
-/// The rules that a check's `rule` names: numbers with spaces between.
+/// The rules that a check names: their numbers, separated by spaces.
 pub fn named(rule: &str) -> impl Iterator<Item = &'static Rule> {
     rule.split_whitespace().filter_map(find)
 }
@@ -61,82 +60,82 @@ const fn rule(id: &'static str, source: Source, says: &'static str) -> Rule {
 
 use Source::{Guide, HipTests, Measured, Reference, Sample};
 
-/// All of them.
+/// All rules.
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[
-    rule("R1", Guide, "The virtual address is fixed when the alloc node is added."),
-    rule("R2", Guide, "It stays the same for the node's life, through every instantiation and launch."),
-    rule("R3", Guide, "A later alloc node of the graph may get an earlier one's address if it is ordered after that one's free node."),
-    rule("R4", Guide, "Without such an order it gets another address."),
-    rule("R5", Guide, "Different graphs have different addresses; they share by mapping one physical block at several."),
-    rule("R6", Guide, "Allocations of one graph that are never alive together may have the same pointer."),
-    rule("R7", Guide, "Before the first launch the address is reserved and nothing is behind it."),
-    rule("R8", Guide, "Each launch makes the allocation anew, alive from when the GPU reaches the alloc node."),
-    rule("R9", Guide, "It ends at its free node, at cudaFreeAsync in stream order, or at once at cudaFree."),
-    rule("R10", Guide, "Contents do not survive the free."),
-    rule("R11", Guide, "Users must be ordered after the alloc and before the free; a stray access may hit another's data."),
-    rule("R12", Guide, "Synchronisation inside kernels does not order a free."),
-    rule("R13", Reference, "What is freed in its own graph is freed once, and nowhere else."),
-    rule("R14", Guide, "What its graph does not free outlives the launch; the program, another graph or AutoFreeOnLaunch frees it."),
-    rule("R15", Reference, "One allocation cannot have free nodes both in its own and in another graph."),
-    rule("R16", Guide, "Destroying a graph or exec frees no live allocation."),
-    rule("R17", Guide, "cudaMallocAsync and cudaFreeAsync in a captured stream become alloc and free nodes."),
-    rule("R18", Reference, "A graph whose allocations are still alive cannot be launched again: error 1."),
-    rule("R19", Guide, "With AutoFreeOnLaunch a launch first frees what the last one left, as cudaFreeAsync would."),
-    rule("R20", Guide, "That flag frees nothing when the exec is destroyed: the last launch's allocations are the program's."),
-    rule("R21", Reference, "AutoFreeOnLaunch excludes launching from the device."),
-    rule("R22", Reference, "An exec never overlaps itself: a launch waits for its previous one."),
+    rule("R1", Guide, "The virtual address is assigned when the alloc node is added."),
+    rule("R2", Guide, "The address stays the same for the life of the node, through every instantiation and launch."),
+    rule("R3", Guide, "A later alloc node of the same graph may get the address of an earlier one if it is ordered after that one's free node."),
+    rule("R4", Guide, "Without such an order it gets a different address."),
+    rule("R5", Guide, "Different graphs have different addresses. They share physical memory by mapping it at several addresses."),
+    rule("R6", Guide, "Allocations of one graph that are never live at the same time may have the same pointer."),
+    rule("R7", Guide, "Before the first launch the address range is reserved, and no memory is mapped at it."),
+    rule("R8", Guide, "Each launch creates the allocation anew. It is live from the moment the GPU reaches the alloc node."),
+    rule("R9", Guide, "An allocation ends at its free node, at cudaFreeAsync in stream order, or immediately at cudaFree."),
+    rule("R10", Guide, "The contents are lost when the allocation is freed."),
+    rule("R11", Guide, "Work that uses the memory must be ordered after the alloc node and before the free; any other access may reach another allocation's data."),
+    rule("R12", Guide, "Synchronization inside kernels does not order a free."),
+    rule("R13", Reference, "An allocation with a free node in its own graph is freed by that node only."),
+    rule("R14", Guide, "An allocation without a free node in its graph is left allocated after the launch. The program, another graph or AutoFreeOnLaunch frees it."),
+    rule("R15", Reference, "An allocation cannot have free nodes both in its own graph and in another one."),
+    rule("R16", Guide, "Destroying a graph or an exec frees no live allocation."),
+    rule("R17", Guide, "In a captured stream, cudaMallocAsync and cudaFreeAsync become alloc and free nodes."),
+    rule("R18", Reference, "A graph with a live allocation from an earlier launch cannot be launched again: error 1."),
+    rule("R19", Guide, "With AutoFreeOnLaunch, a launch first frees what the previous launch left, as cudaFreeAsync would."),
+    rule("R20", Guide, "AutoFreeOnLaunch frees nothing when the exec is destroyed: the program must free the allocations of the last launch."),
+    rule("R21", Reference, "AutoFreeOnLaunch cannot be combined with launches from the device."),
+    rule("R22", Reference, "An exec never overlaps itself: a launch waits for the previous launch of the same exec."),
     rule("R23", Reference, "Nodes and edges of a graph with memory nodes cannot be removed: error 801."),
-    rule("R24", Reference, "Such a graph cannot be cloned: error 801."),
-    rule("R25", Reference, "Such a graph has one exec at a time: error 801 for a second."),
-    rule("R26", Reference, "Such a graph cannot be a child by copy: error 801; moving it in works since CUDA 12.9."),
+    rule("R24", Reference, "A graph with memory nodes cannot be cloned: error 801."),
+    rule("R25", Reference, "A graph with memory nodes can have one exec at a time: error 801 for a second."),
+    rule("R26", Reference, "A graph with memory nodes cannot be added as a child by copy: error 801. From CUDA 12.9 on it can be moved into the parent."),
     rule("R27", Reference, "Parameters of memory nodes cannot be updated in an exec."),
-    rule("R28", HipTests, "Wrong allocation parameters are error 1, an absurd size is error 2, when the node is added."),
+    rule("R28", HipTests, "Wrong allocation parameters are error 1, and a size larger than the device can map is error 2, both when the node is added."),
     rule("R29", Reference, "Graph allocations have no handles for other processes."),
-    rule("R30", Reference, "Freeing twice in a graph, or what no alloc node returned, is error 1."),
-    rule("R31", Guide, "Adding nodes and instantiating map nothing."),
-    rule("R32", Guide, "Memory is mapped at the launch, or before it by cudaGraphUpload."),
+    rule("R30", Reference, "Freeing an allocation twice in a graph, or an address that no alloc node returned, is error 1."),
+    rule("R31", Guide, "Adding nodes and instantiating map no memory."),
+    rule("R32", Guide, "Memory is mapped at the launch, or earlier by cudaGraphUpload."),
     rule("R33", Guide, "A launch after an upload in the same stream maps nothing more."),
-    rule("R34", Guide, "A graph keeps its mapping when it has finished."),
-    rule("R35", Guide, "Graphs launched into one stream share physical memory: the footprint is the largest need."),
-    rule("R36", Guide, "Graphs that may run at once share nothing, nor does anything share with an unfreed allocation."),
-    rule("R37", Sample, "Memory of a graph that has finished may be reused by a launch on another stream."),
-    rule("R38", Guide, "Another stream, a trim, or another's live allocation on its pages make a graph be mapped anew."),
-    rule("R39", Guide, "A remap happens in execution order, after the graph's own earlier run, and costs system calls."),
-    rule("R40", Guide, "CUDA may hold a later launch back to keep live allocations apart."),
-    rule("R41", Guide, "Destroying execs returns nothing to the system."),
-    rule("R42", Guide, "Trim gives back what no unfreed allocation and no queued or running graph uses."),
-    rule("R43", Guide, "Trim works while execs are alive; their next launch maps again."),
-    rule("R44", Guide, "Graph memory is a pool of its own: a cudaMemPool trim does not see it, nor the reverse."),
-    rule("R45", Guide, "It is accounted for each device and process."),
-    rule("R46", HipTests, "An allocation without a free node holds a block of its own beside the one that is reused."),
-    rule("R47", Reference, "The attributes: 0 used, 1 its high mark, 2 reserved, 3 its high mark."),
-    rule("R48", Guide, "Used is what at least one graph maps now; reserved is what the driver holds for graphs."),
-    rule("R49", Reference, "Only the high marks can be set, and only to 0."),
-    rule("R50", HipTests, "Used is at most reserved, and a high mark at least the current value."),
-    rule("R51", Guide, "Access for other devices is asked for at the alloc node; the own device has it."),
-    rule("R52", Guide, "Shared addresses are mapped for all devices that any of their allocations needs."),
-    rule("R53", Guide, "A captured allocation takes its pool's access list as it is at the capture."),
-    rule("R54", Guide, "Needs a driver for CUDA 11.4 or later and a device with memory pools."),
+    rule("R34", Guide, "A graph stays mapped after it has finished."),
+    rule("R35", Guide, "Graphs launched into one stream share physical memory: the footprint is that of the largest graph."),
+    rule("R36", Guide, "Graphs that may run at the same time share no memory, and nothing shares memory with an unfreed allocation."),
+    rule("R37", Sample, "A launch on another stream may use the memory of a graph that has finished."),
+    rule("R38", Guide, "A graph is mapped again after a launch on another stream, after a trim, and if its memory holds another graph's live allocation."),
+    rule("R39", Guide, "Mapping again happens in execution order, after the graph's own previous run, and costs system calls."),
+    rule("R40", Guide, "CUDA may delay a later launch to keep live allocations separate."),
+    rule("R41", Guide, "Destroying execs returns no memory to the system."),
+    rule("R42", Guide, "A trim returns the memory that no unfreed allocation and no queued or running graph uses."),
+    rule("R43", Guide, "A trim works while execs exist; their next launch maps memory again."),
+    rule("R44", Guide, "Graph memory is a separate pool: trimming a cudaMemPool does not affect it, and trimming graph memory affects no cudaMemPool."),
+    rule("R45", Guide, "Graph memory is accounted per device and process."),
+    rule("R46", HipTests, "An allocation without a free node takes a block of its own, beside the block that is reused."),
+    rule("R47", Reference, "The attributes are: 0 used, 1 the high-water mark of used, 2 reserved, 3 the high-water mark of reserved."),
+    rule("R48", Guide, "Used is the memory that at least one graph maps now; reserved is the memory that the driver holds for graphs."),
+    rule("R49", Reference, "Only the high-water marks can be set, and only to 0."),
+    rule("R50", HipTests, "Used is at most reserved, and a high-water mark is at least the current value."),
+    rule("R51", Guide, "Access from other devices is requested at the alloc node; the allocation's own device always has access."),
+    rule("R52", Guide, "Shared addresses are mapped for every device that one of their allocations needs."),
+    rule("R53", Guide, "A captured allocation gets the access list that its pool has during the capture."),
+    rule("R54", Guide, "Memory nodes need a driver for CUDA 11.4 or later and a device with memory pools."),
     rule("R55", Reference, "Graph objects are not thread-safe."),
-    rule("M1", Measured, "Physical memory comes in blocks of 32 MiB there: a unit is the size rounded up to blocks."),
+    rule("M1", Measured, "Physical memory is mapped in blocks of 32 MiB (the allocation granularity): the footprint of one launch is the size rounded up to whole blocks."),
     rule("M2", Measured, "The first allocation of a process is at 0x302000000."),
-    rule("M3", Measured, "Allocations of 32 and 16 MiB alive together take 64 MiB, 32 MiB apart."),
-    rule("M4", Measured, "A first launch of 64 MiB costs 0.06 to 0.15 ms of host time, a relaunch 0.003 to 0.006 ms."),
-    rule("M5", Measured, "AutoFreeOnLaunch holds one unit over relaunches; after the exec is destroyed, cudaFree and a trim end it."),
+    rule("M3", Measured, "Allocations of 32 and 16 MiB that are live at the same time take 64 MiB; their addresses are 32 MiB apart."),
+    rule("M4", Measured, "A first launch that maps 64 MiB takes 0.06 to 0.15 ms of host time, a relaunch 0.003 to 0.006 ms."),
+    rule("M5", Measured, "With AutoFreeOnLaunch, relaunches take the footprint of one launch. After the exec is destroyed, cudaFree and a trim return that memory."),
     rule("M6", Measured, "An unfreed allocation stays valid after its exec is destroyed, and can be freed once."),
-    rule("M7", Measured, "A relaunch with an unfreed allocation is error 1, and what follows works."),
-    rule("M8", Measured, "Freeing an allocation whose graph never ran is error 1."),
-    rule("M9", Measured, "A second exec, a clone and a child of a graph with memory nodes are error 801; after the first exec is destroyed another can be made."),
-    rule("M10", Measured, "An alloc node of 0 bytes is error 1, of 1 TiB error 2; so are wrong devices, types and pointers error 1."),
-    rule("M11", Measured, "A kernel node with an empty grid or too large a block is error 1, as is a launch of no exec."),
-    rule("M12", Measured, "A device that is not there is error 101, an attribute that is not, error 1."),
-    rule("M13", Measured, "Out of memory shows at the launch as error 2; the stream stays usable, and the exec launches once memory is free."),
-    rule("M14", Measured, "A trim while a graph runs returns at once and leaves that graph's memory."),
-    rule("M15", Measured, "A launch in the steady state costs 2.9 us of host time, whatever the number of graphs."),
-    rule("M16", Measured, "What a graph maps is the blocks that its allocations' addresses touch."),
-    rule("M17", Measured, "compute-sanitizer reports graph allocations that cudaFree freed as leaks."),
-    rule("M18", Measured, "Every stream busy when the last footprint was read: then, and only then, every launch had grown it."),
+    rule("M7", Measured, "A relaunch with an unfreed allocation is error 1, and later calls work."),
+    rule("M8", Measured, "Freeing an allocation whose graph has not been launched is error 1."),
+    rule("M9", Measured, "A second exec, a clone and a child of a graph with memory nodes are error 801. After the first exec is destroyed, the graph can be instantiated again."),
+    rule("M10", Measured, "An alloc node of 0 bytes is error 1, one of 1 TiB error 2. Wrong devices, types and pointers are error 1."),
+    rule("M11", Measured, "A kernel node with an empty grid or too many threads per block is error 1, as is launching a null exec."),
+    rule("M12", Measured, "A device that does not exist is error 101, and an attribute that does not exist is error 1."),
+    rule("M13", Measured, "Out of memory is error 2 at the launch. The stream stays usable, and the exec launches once memory is free."),
+    rule("M14", Measured, "A trim while a graph runs returns immediately and does not affect that graph's memory."),
+    rule("M15", Measured, "A relaunch takes 2.9 us of host time, whatever the number of graphs."),
+    rule("M16", Measured, "A graph maps the blocks that its allocations' addresses touch."),
+    rule("M17", Measured, "compute-sanitizer reports graph allocations as leaks although cudaFree freed them."),
+    rule("M18", Measured, "Each launch adds to the footprint if, and only if, every stream is still busy when the last footprint is read."),
 ];
 
 #[cfg(test)]

@@ -118,10 +118,10 @@ fn r37_a_finished_graphs_unit_is_taken_over_and_a_running_ones_is_not() {
 }
 
 #[test]
-fn a_hold_too_short_is_inconclusive_where_something_has_to_run_still() {
+fn a_spin_time_that_is_too_short_is_inconclusive_where_graphs_must_overlap() {
     for (name, claim) in [
-        ("finished-elsewhere", "the first still runs"),
-        ("size-mix", "on three streams at once"),
+        ("finished-elsewhere", "the first graph still runs"),
+        ("size-mix", "on three streams at the same time"),
     ] {
         let result = run(name, &["--spin-time", "1us"], Verdict::Inconclusive);
         let experiment = experiment(&result, name);
@@ -151,7 +151,7 @@ fn m1_the_block_of_another_machine_is_found() {
         .result();
     assert_eq!(code, 0, "{result:#?}");
     let granularity = experiment(&result, "granularity");
-    let found = &check(granularity, "one byte costs a block").measured;
+    let found = &check(granularity, "one byte takes one block").measured;
     assert_eq!(*found, Quantity::Bytes(2 * MIB));
 }
 
@@ -160,19 +160,27 @@ fn m1_the_block_of_another_machine_is_found() {
 #[test]
 fn a_code_that_is_not_the_expected_one_fails_its_check_and_no_other() {
     for (name, fault, claim) in [
-        ("limits", "cudaGraphClone:1=1", "a clone"),
+        ("limits", "cudaGraphClone:1=1", "cloning the graph"),
         ("limits", "cudaGraphDestroyNode:1=1", "removing a node"),
-        ("limits", "cudaGraphAddChildGraphNode:1=1", "a child graph"),
-        ("relaunch-unfreed", "cudaGraphLaunch:3=801", "relaunch"),
+        (
+            "limits",
+            "cudaGraphAddChildGraphNode:1=1",
+            "adding the graph as a child",
+        ),
+        (
+            "relaunch-unfreed",
+            "cudaGraphLaunch:3=801",
+            "a live allocation returns error 1",
+        ),
         (
             "captured",
             "cudaGraphInstantiateWithFlags:4=1",
-            "one exec only",
+            "a second exec is refused",
         ),
         (
             "out-of-memory",
             "cudaGraphLaunch:11=1",
-            "the launch is refused",
+            "the launch fails with error 2",
         ),
     ] {
         let scenario = on_the_model().args(&["--experiment", name]);
@@ -222,7 +230,7 @@ fn a_margin_larger_than_the_device_is_inconclusive_and_takes_nothing() {
     let result = run("out-of-memory", &["--leave", "1TiB"], Verdict::Inconclusive);
     let experiment = experiment(&result, "out-of-memory");
     assert!(launches(experiment).is_empty());
-    let check = check(experiment, "there is room");
+    let check = check(experiment, "there is free memory");
     assert!(
         check
             .reason

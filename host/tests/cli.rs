@@ -15,7 +15,7 @@ fn bad_values_are_refused_with_what_was_wrong_and_what_is_allowed() {
             "'18446744073709551615'",
             "at most 100000 graphs",
         ),
-        (["--spin-time", "0s"], "'0s'", "longer than nothing"),
+        (["--spin-time", "0s"], "'0s'", "a time above 0"),
         (
             ["--device", "7"],
             "there is no device 7",
@@ -32,7 +32,7 @@ fn bad_values_are_refused_with_what_was_wrong_and_what_is_allowed() {
         ended.refused_with(64, what).refused_with(64, allowed);
     }
     let ended = bare().args(&["--backend", "x"]).ends();
-    ended.refused_with(64, "auto, cuda, model");
+    ended.refused_with(64, "auto, cuda, simulated");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn ptx_that_is_no_ptx_is_refused() {
     on_the_model()
         .args(&["--ptx", &manifest])
         .ends()
-        .refused_with(64, "this is no PTX");
+        .refused_with(64, "this is not PTX");
     on_the_model()
         .args(&["--ptx", "no/such.ptx"])
         .ends()
@@ -138,10 +138,10 @@ fn help_names_the_exit_codes() {
     let ended = bare().args(&["--help"]).ends();
     assert_eq!(ended.code, 0);
     for line in [
-        "0   every check passed",
-        "2   waived",
-        "3   inconclusive",
-        "64  wrong usage",
+        "0    every check passed",
+        "2    waived",
+        "3    inconclusive",
+        "64   wrong usage",
     ] {
         assert!(ended.stdout.contains(line), "{line}");
     }
@@ -154,7 +154,7 @@ fn a_run_on_the_model_says_in_plain_words_that_it_is_one() {
         .ends();
     assert_eq!(ended.code, 0);
     assert!(
-        ended.stdout.contains("modelled, not measured"),
+        ended.stdout.contains("simulated, not measured"),
         "{}",
         ended.stdout
     );

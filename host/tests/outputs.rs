@@ -229,7 +229,7 @@ fn the_list_names_every_experiment_and_each_is_explained() {
             let says = words.collect::<Vec<_>>().join(" ");
             assert!(flat(&explained.stdout).contains(&says), "{id}");
         }
-        assert!(explained.stdout.contains("Read more"));
+        assert!(explained.stdout.contains("Sources"));
         assert!(
             explained
                 .stdout
@@ -246,7 +246,7 @@ fn the_list_names_every_experiment_and_each_is_explained() {
     bare()
         .args(&["explain", "R99"])
         .ends()
-        .refused_with(64, "nothing is called \"R99\"");
+        .refused_with(64, "there is no experiment or rule named \"R99\"");
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn devices_that_cannot_do_it_are_waived_together() {
     bare()
         .args(&["--model-profile", "old-driver"])
         .ends()
-        .refused_with(2, "graph memory nodes need 11.4");
+        .refused_with(2, "graph memory nodes need CUDA 11.4");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn model_options_that_make_no_sense_are_refused() {
     bare()
         .args(&["--backend", "cuda", "--model-clock", "virtual"])
         .ends()
-        .refused_with(64, "--backend cuda asks for a GPU");
+        .refused_with(64, "--backend cuda requires a real one");
     on_the_model()
         .args(&["--cudart", "libcudart.so"])
         .ends()
@@ -476,7 +476,7 @@ fn a_repeated_run_says_on_a_terminal_how_far_it_is() {
         return;
     };
     assert!(
-        printed.contains("cycle 2 of 3: concurrent-streams"),
+        printed.contains("run 2 of 3: concurrent-streams"),
         "{printed:?}"
     );
     let verdicts = printed.rsplit('\r').find(|part| part.contains("PASS"));

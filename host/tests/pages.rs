@@ -129,7 +129,7 @@ fn reports_that_cannot_be_written_fail_before_anything_runs() {
     on_the_model()
         .args(&["--svg", &file])
         .ends()
-        .refused_with(64, "cannot write to");
+        .refused_with(64, "cannot write");
 }
 
 /// What `measure.js` finds.

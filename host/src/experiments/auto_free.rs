@@ -1,4 +1,4 @@
-//! AutoFreeOnLaunch frees what the launch before left, and nothing else.
+//! AutoFreeOnLaunch frees what the previous launch left, and nothing else.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use cuda_graphs::{Result, Stream, cudaError_t};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "auto-free",
     title: "What AutoFreeOnLaunch frees",
-    shows: "A graph that frees nothing is launched again and again with AutoFreeOnLaunch, in \
-            one one_launch. The last launch's allocation stays: destroying the exec does not free \
-            it, and no trim takes it.",
-    teaches: "The flag makes each launch free what the one before left, as cudaFreeAsync in \
-              its stream would. It knows nothing of the end: whoever launches last has to free \
-              what that launch allocated, by cudaFree or cudaFreeAsync, also after the exec is \
-              gone. A program that forgets it holds the memory until it ends.",
+    shows: "A graph that frees nothing is launched several times with AutoFreeOnLaunch, in the \
+            footprint of one launch. The last launch's allocation stays: neither destroying the \
+            exec nor a trim frees it.",
+    teaches: "With this flag each launch first frees what the previous launch left, as \
+              cudaFreeAsync in its stream would. Nothing frees the allocation of the last launch: \
+              the program must call cudaFree or cudaFreeAsync for it, which also works after the \
+              exec is destroyed. Otherwise the memory stays allocated until the process ends.",
     rules: &["R16", "R18", "R19", "R20", "R31", "R42", "M5", "M6"],
     run,
 };
@@ -41,7 +41,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let mut live = Vec::new();
     for launch in 1..=LAUNCHES {
         let launched = notebook
-            .step(format!("launch, time {launch}"), Action::Launch)
+            .step(format!("launch {launch} of {LAUNCHES}"), Action::Launch)
             .graph(0)
             .stream(0)
             .address(address)
@@ -52,7 +52,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let launches = notebook.used_after(Action::Launch);
     notebook.check_series(
         "R19 M5",
-        "every launch is accepted and uses one unit",
+        "every launch succeeds, in the footprint of one launch",
         vec![one_launch; LAUNCHES],
         launches,
     );
@@ -73,13 +73,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         used,
     );
     notebook
-        .step("trim with the exec destroyed", Action::Trim)
+        .step("trim after the exec is destroyed", Action::Trim)
         .done(|| memory.trim())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R42 M5", "nor does a trim", one_launch, used);
+    notebook.check_bytes("R42 M5", "a trim returns nothing either", one_launch, used);
 
-    // The address is the same for all launches, and so is cudaFree's argument: only
-    // the count of frees that succeed tells how many allocations there are.
+    // All launches allocate at one address, so cudaFree gets the same argument for each:
+    // the number of frees that succeed is the number of live allocations.
     let freed = notebook
         .step("cudaFree", Action::Free)
         .address(address)
@@ -91,15 +91,15 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         &freed,
     );
     let again = notebook
-        .step("cudaFree once more", Action::Refuse)
+        .step("cudaFree again", Action::Refuse)
         .address(address)
         .done(|| Ok(lab.runtime.try_free(address)))?;
     notebook.check_code(
         "R19 M6",
-        "and that was the only one of all launches",
+        "no allocation of an earlier launch is left",
         cudaError_t::INVALID_VALUE,
         &again,
     );
     live.clear();
-    notebook.trim_to_nothing("R42 M5", "now a trim gives everything back")
+    notebook.trim_to_nothing("R42 M5", "a trim then returns everything")
 }

@@ -1,4 +1,4 @@
-//! Allocations in a captured stream are graph allocations.
+//! Allocations in a captured stream become memory nodes.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use cuda_graphs::{
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "captured",
     title: "Allocations in a captured stream",
-    shows: "cudaMallocAsync, a kernel and cudaFreeAsync in a captured stream become a graph \
-            with the footprint of one that is built by hand, and nothing of it comes from the \
-            stream-ordered pool. A captured allocation without a free outlives the launch.",
-    teaches: "A framework that captures a stream while its allocator calls cudaMallocAsync \
-              builds graph memory nodes without saying so. Its graph then has their limits \
-              (one exec, no clone, no relaunch while something is allocated) and its memory is \
-              in the graphs' pool: freed by the graph or by hand, given back by \
-              cudaDeviceGraphMemTrim, and not seen by cudaMemPoolTrimTo.",
+    shows: "cudaMallocAsync, a kernel and cudaFreeAsync in a captured stream become a graph with \
+            the footprint of a graph built by hand. None of its memory comes from the \
+            stream-ordered pool. A captured allocation without a free is left allocated after the \
+            launch.",
+    teaches: "If a framework captures a stream while its allocator calls cudaMallocAsync, the \
+              graph gets memory nodes. The graph then has their limits (one exec, no clone, no \
+              relaunch while an allocation is live), and its memory is graph memory: \
+              cudaDeviceGraphMemTrim returns it, cudaMemPoolTrimTo does not.",
     rules: &["R14", "R17", "R25", "R31", "R42", "R44", "R48"],
     run,
 };
@@ -39,7 +39,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| alloc_spin_free(lab, spin_time))?;
     notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
     let _ = notebook
-        .step("launch the one built by hand", Action::Launch)
+        .step("launch the graph built by hand", Action::Launch)
         .graph(0)
         .stream(0)
         .address(address)
@@ -59,20 +59,20 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| capture(lab, &stream, spin_time, Frees::Yes))?;
     notebook.allocation("x", 1, address, lab.choices.allocation_bytes);
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R17 R31", "a captured allocation maps nothing yet", 0, used);
+    notebook.check_bytes("R17 R31", "capturing an allocation maps no memory", 0, used);
     let exec = graph.instantiate()?;
     let second = notebook
-        .step("instantiate it twice", Action::Refuse)
+        .step("instantiate it again", Action::Refuse)
         .graph(1)
         .done(|| Ok(graph.instantiate()))?;
     notebook.check_code(
         "R17 R25",
-        "what was captured are memory nodes: one exec only",
+        "the captured graph has memory nodes: a second exec is refused",
         cudaError_t::NOT_SUPPORTED,
         &second,
     );
     let launched = notebook
-        .step("launch the captured one", Action::Launch)
+        .step("launch the captured graph", Action::Launch)
         .graph(1)
         .stream(0)
         .address(address)
@@ -81,21 +81,26 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let used = notebook.last().used_bytes;
     notebook.check_bytes(
         "R17 R48",
-        "captured and built by hand have one footprint",
+        "the captured graph has the footprint of the graph built by hand",
         footprint,
         used,
     );
-    notebook.check_bytes("R48", "which is one unit", one_launch, used);
+    notebook.check_bytes(
+        "R48",
+        "this is the footprint of one launch",
+        one_launch,
+        used,
+    );
     notebook.check_count(
         "R17",
-        "the captured free belongs to the graph",
+        "the captured graph frees its allocation itself",
         0,
         launched.live.len(),
     );
     let in_pool = pool.reserved_bytes()?;
     notebook.check_bytes(
         "R17 R44",
-        "the stream-ordered pool holds nothing of it",
+        "none of it comes from the stream-ordered pool",
         in_pool_before,
         in_pool,
     );
@@ -103,7 +108,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     exec.destroy()?;
 
     without_a_free(lab, notebook, &stream)?;
-    notebook.trim_to_nothing("R42 R44", "the graphs' trim gives everything back")
+    notebook.trim_to_nothing("R42 R44", "cudaDeviceGraphMemTrim returns everything")
 }
 
 /// Whether the capture frees what it allocates.
@@ -154,7 +159,7 @@ fn without_a_free<'rt>(
         .done(|| exec.launch(stream))?;
     notebook.check_count(
         "R14 R17",
-        "a captured allocation without a free outlives the launch",
+        "a captured allocation without a free is left allocated after the launch",
         1,
         launched.live.len(),
     );
@@ -162,12 +167,7 @@ fn without_a_free<'rt>(
         .step("free it", Action::Free)
         .address(address)
         .done(|| Ok(launched.live.into_iter().try_for_each(LiveAllocation::free)))?;
-    notebook.check_code(
-        "R14",
-        "and is freed like any graph's",
-        cudaError_t::SUCCESS,
-        &freed,
-    );
+    notebook.check_code("R14", "cudaFree frees it", cudaError_t::SUCCESS, &freed);
     stream.synchronize()?;
     exec.destroy()
 }

@@ -1,11 +1,11 @@
-//! More kinds of checks: codes, bounds, times, and conditions that did not come about.
+//! Checks of error codes, upper bounds and times, and checks that are inconclusive.
 
 use super::Notebook;
 use crate::results::{Quantity, Verdict};
 use cuda_graphs::{Result, cudaError_t};
 
 impl Notebook<'_> {
-    /// Checks what code a call returned.
+    /// Checks the error code that a call returned.
     pub fn check_code<T>(
         &mut self,
         rule: &str,
@@ -48,8 +48,8 @@ impl Notebook<'_> {
         );
     }
 
-    /// Notes a claim whose condition could not be brought about: it needs `needed`
-    /// bytes where there are `there`.
+    /// Records a claim that cannot be checked, because that needs `needed` bytes and only
+    /// `there` bytes are free.
     pub fn too_little(&mut self, rule: &str, claim: &str, needed: u64, there: u64, reason: &str) {
         self.note_verdict(
             rule,

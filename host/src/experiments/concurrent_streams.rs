@@ -1,10 +1,10 @@
-//! Graphs that run at the same time need memory of their own.
+//! Graphs that run at the same time do not share memory.
 //!
-//! The claim is about graphs that overlap, so the overlap is proven in every run:
-//! when the last footprint has been read, every stream must still be busy. Then
-//! each graph was running, or waiting to, at every launch after its own, and none
-//! of its memory could be given to a later one. Where the proof fails the graphs
-//! are made to run twice as long and everything is done again.
+//! The claim is about graphs that overlap, so every run checks that they did: after
+//! the last footprint has been read, every stream must still be busy. Then each graph
+//! was running or waiting during every later launch, and none of its memory could be
+//! used by a later graph. If a stream was idle, the spin time is doubled and all graphs
+//! are launched again.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use cuda_graphs::{Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "concurrent-streams",
     title: "Concurrent graphs on several streams",
-    shows: "Graphs that may run at the same time cannot share physical memory: each launch \
-            adds a one_launch. That they did overlap is proven, not assumed.",
-    teaches: "Every stream that runs graphs with allocations needs memory of its own, for as \
-              long as the graphs overlap. Streams that merely could overlap do not count: once \
-              a graph has finished, the next launch on any stream may take its memory. So a \
-              footprint measured with short kernels says little about one with long kernels.",
+    shows: "Graphs that run at the same time cannot share physical memory: each launch adds the \
+            footprint of one launch. The experiment checks that the graphs did overlap.",
+    teaches: "Every stream that runs graphs with allocations needs its own memory while the graphs \
+              overlap. It does not matter whether streams could overlap: once a graph has \
+              finished, the next launch on any stream can use its memory. A footprint measured \
+              with short kernels therefore does not predict the footprint with long kernels.",
     rules: &["R25", "R31", "R34", "R36", "R37", "R42", "M18"],
     run,
 };
@@ -39,7 +39,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .map(|launches| launches * one_launch)
         .collect();
     let measured = notebook.used_after(Action::Launch);
-    notebook.check_series("R36", "each launch adds one unit", grown, measured);
+    notebook.check_series(
+        "R36",
+        "each launch adds the footprint of one launch",
+        grown,
+        measured,
+    );
     let at_end = notebook
         .used_after(Action::Synchronize)
         .last()
@@ -48,17 +53,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let all = lab.choices.graphs as u64 * one_launch;
     notebook.check_bytes(
         "R34",
-        "all units are still held when all graphs are done",
+        "nothing is returned when all graphs have finished",
         all,
         at_end,
     );
     notebook.conclude_overlap(proof, first_check);
 
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
-/// One attempt: a graph and a stream each, launched as fast as the footprint can be
-/// read. Tells whether each stream was still busy after the last reading.
+/// One attempt: launches each graph on its own stream and reads the footprint after
+/// each launch. Returns whether each stream was still busy after the last reading.
 fn launch_all(lab: &Lab<'_>, notebook: &mut Notebook<'_>, spin_time: Duration) -> Result<Queried> {
     let pairs = notebook
         .step(

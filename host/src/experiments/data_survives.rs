@@ -1,7 +1,7 @@
-//! What graph memory is for: data, however the graph came about and whoever frees it.
+//! Data in graph memory is correct, however the graph was made and whoever frees it.
 //!
-//! The kernel writes the negated square of each number, so numbers that went through
-//! graph memory are known by their values.
+//! The kernel writes the negated square of each number, so the values show whether the
+//! data went through graph memory.
 
 use std::time::Duration;
 
@@ -16,21 +16,22 @@ use cuda_graphs::{
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "data-survives",
     title: "Data in graph memory",
-    shows: "Numbers go through graph memory by a kernel that squares and negates them: in a \
-            graph built by hand, in a captured one, and in an allocation that outlives its \
-            graph and is freed in the stream, by cudaFree, and by another graph. All arrive.",
-    teaches: "Between its alloc node and its free, graph memory is memory like any other: \
-              kernels of the graph use it, and where the graph does not free it, so do kernels \
-              and copies after it, at the address that was known before the graph ever ran. \
-              Two allocations at one address do not get in each other's way, since the order \
-              that allowed the sharing keeps them apart.",
+    shows: "A kernel writes the negated square of each number to graph memory, and reads it from \
+            there: in a graph built by hand, in a captured graph, and in an unfreed allocation \
+            that is then freed in the stream, by cudaFree, and by another graph. All numbers are \
+            correct.",
+    teaches: "Between its alloc node and its free, graph memory behaves like any other memory. \
+              Kernels of the graph can use it. If the graph does not free it, so can later kernels \
+              and copies, at the address that was known before the first launch. Two allocations \
+              at one address do not overwrite each other's data, because the order that allows the \
+              sharing keeps them apart.",
     rules: &[
         "R1", "R2", "R3", "R8", "R9", "R11", "R14", "R17", "R31", "R42",
     ],
     run,
 };
 
-/// How many numbers: not a multiple of a block's threads, so that the last block has
+/// Number of values. It is not a multiple of the block size, so the last block has
 /// threads without work.
 const NUMBERS: usize = 1000;
 
@@ -40,10 +41,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     built_by_hand(&bench, notebook)?;
     captured(&bench, notebook)?;
     outliving_its_graph(&bench, notebook)?;
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
-/// What every way has in common: the kernel, the numbers, and where they come out.
+/// What all parts use: the kernel, the numbers, and the output buffer.
 struct Bench<'l, 'rt> {
     lab: &'l Lab<'rt>,
     kernel: Kernel<'rt>,
@@ -73,7 +74,7 @@ impl<'l, 'rt> Bench<'l, 'rt> {
         })
     }
 
-    /// The size that graphs allocate: room for the numbers, and what was asked for.
+    /// The size of each allocation: the requested size, or more if the numbers need it.
     fn bytes(&self) -> u64 {
         self.lab.choices.allocation_bytes.max(self.input.bytes())
     }
@@ -91,7 +92,7 @@ impl<'l, 'rt> Bench<'l, 'rt> {
         }
     }
 
-    /// How many numbers in memory are what `times` runs of the kernel make of the input.
+    /// The number of values in memory that equal the input after `times` runs of the kernel.
     fn right_after(&self, times: u32, at: DeviceAddress) -> Result<usize> {
         let found = self.stream.read(at, NUMBERS)?;
         let expected = self
@@ -101,7 +102,7 @@ impl<'l, 'rt> Bench<'l, 'rt> {
         Ok(expected.zip(found).filter(|(a, b)| a == b).count())
     }
 
-    /// Makes sure that what comes out next is new.
+    /// Clears the output, so that the next values are new.
     fn clear_output(&self) -> Result<()> {
         self.stream.write(self.output.address(), &[0; NUMBERS])
     }
@@ -140,7 +141,7 @@ fn built_by_hand(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<(
     let right = launch_and_count(bench, notebook, &exec, 0, "launch it", 4)?;
     notebook.check_count(
         "R8 R11",
-        "by hand: numbers that went through both",
+        "built by hand: correct numbers after both allocations",
         NUMBERS,
         right,
     );
@@ -163,11 +164,11 @@ fn captured(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<()> {
         })?;
     notebook.allocation("x", 1, address, bench.bytes());
     let right = launch_and_count(bench, notebook, &exec, 1, "launch the captured graph", 2)?;
-    notebook.check_count("R8 R17", "captured: numbers that arrive", NUMBERS, right);
+    notebook.check_count("R8 R17", "captured: correct numbers", NUMBERS, right);
     exec.destroy()
 }
 
-/// An allocation that its graph fills and leaves, used and freed in three ways.
+/// An unfreed allocation that its graph fills, used and freed in three ways.
 fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let lab = bench.lab;
     let stream = &bench.stream;
@@ -202,7 +203,7 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
     let right = bench.right_after(2, output)?;
     notebook.check_count(
         "R9 R14",
-        "freed in the stream: numbers that arrive",
+        "freed in the stream: correct numbers",
         NUMBERS,
         right,
     );
@@ -211,7 +212,7 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
     let right = bench.right_after(1, address)?;
     notebook.check_count(
         "R2 R14",
-        "copied from the graph's address: numbers that arrive",
+        "copied from the graph's address: correct numbers",
         NUMBERS,
         right,
     );
@@ -235,23 +236,18 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
     )?;
     notebook.check_count(
         "R1 R14",
-        "freed by another graph: numbers that arrive",
+        "freed by another graph: correct numbers",
         NUMBERS,
         right,
     );
     let alive = live.iter().filter(|live| live.is_alive()).count();
-    notebook.check_count(
-        "R14",
-        "and the allocation is that graph's to free",
-        0,
-        alive,
-    );
+    notebook.check_count("R14", "the other graph has freed the allocation", 0, alive);
     drop(live);
     consumer.destroy()?;
     exec.destroy()
 }
 
-/// Launches the graph that fills the allocation and leaves it.
+/// Launches the graph that fills the allocation and does not free it.
 fn fill<'rt>(
     bench: &Bench<'_, 'rt>,
     notebook: &mut Notebook<'_>,
@@ -268,8 +264,8 @@ fn fill<'rt>(
     Ok(launched.live)
 }
 
-/// Launches a graph, and counts the numbers in the output that are what `times` runs of
-/// the kernel make.
+/// Launches a graph, and counts the values in the output that equal the input after
+/// `times` runs of the kernel.
 fn launch_and_count<'rt>(
     bench: &Bench<'_, 'rt>,
     notebook: &mut Notebook<'_>,

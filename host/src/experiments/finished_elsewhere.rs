@@ -1,5 +1,5 @@
-//! A finished graph's memory goes to the next launch, whatever its stream; being
-//! ordered after a graph that still runs is not enough.
+//! The next launch on any stream can use the memory of a graph that has finished; being
+//! ordered after a graph that is still running is not enough.
 
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use cuda_graphs::{Event, Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "finished-elsewhere",
     title: "Memory of a graph that finished in another stream",
-    shows: "Once a graph has finished, a launch in another stream takes its memory over: one \
-            one_launch for both. While it still runs that does not happen, even if an event orders \
-            the other stream after it: two units.",
-    teaches: "What counts is whether the earlier graph is over when the later one is launched, \
-              not whether it will be over when the later one starts: memory is assigned by the \
-              launch call, on the host. An event between streams orders the work and saves no \
-              memory. Wait for the first graph on the host, or launch both into one stream.",
+    shows: "Once a graph has finished, a launch in another stream uses its memory: both take the \
+            footprint of one launch. While the first graph is still running this does not happen, \
+            even if the second waits for it through an event: they take twice as much.",
+    teaches: "What matters is whether the first graph has finished when the second is launched, \
+              not whether it will have finished when the second starts: the launch call assigns \
+              the memory, on the host. An event between streams orders the work but saves no \
+              memory. To save memory, wait for the first graph on the host, or launch both into \
+              one stream.",
     rules: &["R31", "R35", "R36", "R37", "R42", "M18"],
     run,
 };
@@ -31,14 +32,14 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let used = notebook.last().used_bytes;
     notebook.check_bytes(
         "R37",
-        "the first has finished: its unit serves the second",
+        "the first graph has finished: the second uses its memory",
         one_launch,
         used,
     );
     let memory = lab.device.graph_memory();
     notebook.step("trim", Action::Trim).done(|| memory.trim())?;
 
-    // Two launches, of which only the first has to be seen running.
+    // Of the two launches, only the first must still be running.
     let mut used_by_both = 0;
     let proof = until_proven(lab, notebook, 2, |notebook, spin_time| {
         let (queried, used) = ordered_by_an_event(lab, notebook, spin_time)?;
@@ -48,13 +49,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let first_check = notebook.check_count_so_far();
     notebook.check_bytes(
         "R36 R37",
-        "the first still runs: an event does not hand its unit over",
+        "the first graph still runs: the second waits for an event, but needs memory of its own",
         2 * one_launch,
         used_by_both,
     );
     notebook.conclude_overlap(proof, first_check);
 
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
 fn one_after_the_other(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
@@ -90,8 +91,8 @@ fn one_after_the_other(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()>
     Ok(())
 }
 
-/// Launches the second graph behind an event while the first runs. Returns whether
-/// the first was still running after the reading, and what was used.
+/// Launches the second graph, which waits for an event, while the first runs. Returns
+/// whether the first was still running after the reading, and the used bytes.
 fn ordered_by_an_event(
     lab: &Lab<'_>,
     notebook: &mut Notebook<'_>,
@@ -121,7 +122,7 @@ fn ordered_by_an_event(
     to.wait(&done)?;
     let _ = notebook
         .step(
-            "launch graph 3 on stream 1, after an event behind graph 2",
+            "launch graph 3 on stream 1, waiting on an event after graph 2",
             Action::Launch,
         )
         .graph(3)

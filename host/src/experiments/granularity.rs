@@ -1,4 +1,4 @@
-//! What a byte costs: physical memory comes in blocks.
+//! Physical memory is mapped in blocks of the allocation granularity.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use cuda_graphs::{Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "granularity",
     title: "What a byte costs",
-    shows: "The footprint of a graph with one allocation, from 1 byte to 1 GiB: always whole \
-            blocks. The size of a block is a property of the device and its driver, found \
-            here.",
-    teaches: "One byte in a graph costs a block. A size just above a whole number of blocks \
-              wastes almost one more. Small allocations of one graph share a block, those of \
-              different graphs do so only if the graphs cannot run at once; so many small \
-              graphs on many streams cost a block each.",
+    shows: "The footprint of a graph with one allocation, for sizes from 1 byte to 1 GiB. Physical \
+            memory is mapped in blocks of the allocation granularity, which depends on the device \
+            and driver and is measured here.",
+    teaches: "One byte in a graph takes one block. A size just above a multiple of the block size \
+              wastes almost a block. Small allocations of one graph share a block. Allocations of \
+              different graphs share a block only if the graphs cannot run at the same time, so \
+              many small graphs on many streams take one block each.",
     rules: &["R31", "R42", "M1", "M16"],
     run,
 };
@@ -25,7 +25,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Sizes that are tried whatever the block is.
+/// Sizes that are tried for every block size.
 const SIZES: [u64; 9] = [
     1,
     512,
@@ -38,14 +38,14 @@ const SIZES: [u64; 9] = [
     GIB,
 ];
 
-/// Sizes beyond this part of the free memory are left out.
+/// Sizes above one nth of the free memory are left out.
 const PART_OF_FREE: u64 = 4;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.baseline()?;
     let most = notebook.last().device_free_bytes / PART_OF_FREE;
 
-    // What one byte takes is taken for the block, and everything else tests that.
+    // The block size is what one byte takes; the other sizes test it.
     let block = lab.block_bytes()?;
     let around = [1, 2, 3].map(|blocks| blocks * block);
     let sizes: BTreeSet<u64> = SIZES
@@ -68,9 +68,9 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         place.and_then(|place| measured.get(place)).copied()
     };
     for (claim, bytes, expected) in [
-        ("one byte costs a block", 1, block),
-        ("a whole block costs no more", block, block),
-        ("one byte more costs a second", block + 1, 2 * block),
+        ("one byte takes one block", 1, block),
+        ("a whole block takes one block", block, block),
+        ("a block and one byte take two blocks", block + 1, 2 * block),
     ] {
         if let Some(measured) = footprint_of(bytes) {
             notebook.check_bytes("M1", claim, expected, measured);
@@ -82,14 +82,14 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .collect();
     notebook.check_series(
         "M1 M16",
-        "every size costs the blocks that it touches",
+        "every size takes the blocks that it touches",
         expected,
         measured,
     );
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
-/// What one launch of a graph with one allocation of this size uses by itself.
+/// The footprint of a graph with one allocation of this size, after a trim.
 fn footprint<'rt>(
     lab: &Lab<'rt>,
     notebook: &mut Notebook<'_>,

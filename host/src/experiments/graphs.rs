@@ -1,14 +1,14 @@
-//! The graphs that the experiments are made of.
+//! The graphs that several experiments use.
 
 use std::time::Duration;
 
 use super::Lab;
 use cuda_graphs::{Device, DeviceAddress, Graph, GraphExec, Result, Runtime};
 
-/// How long a graph runs where only the order matters.
+/// The spin time of graphs for which only the order matters.
 pub(super) const SHORT_SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// Alloc, then free: the least that maps memory.
+/// Alloc, then free: the smallest graph that maps memory.
 pub(super) fn alloc_free<'rt>(
     runtime: &'rt Runtime,
     device: Device<'rt>,
@@ -41,7 +41,7 @@ pub(super) fn alloc_spin_free_of<'rt>(
     Ok((graph.instantiate()?, alloc.address))
 }
 
-/// Alloc alone: what is allocated outlives the launch.
+/// Alloc without free: the allocation is left allocated after the launch.
 pub(super) fn alloc_only<'rt>(lab: &Lab<'rt>) -> Result<(GraphExec<'rt>, DeviceAddress)> {
     alloc_only_of(lab, lab.choices.allocation_bytes)
 }
@@ -56,7 +56,7 @@ pub(super) fn alloc_only_of<'rt>(
     Ok((graph.instantiate()?, alloc.address))
 }
 
-/// A kernel that ends at once, and no memory.
+/// A kernel that ends immediately, and no memory node.
 pub(super) fn spin_only<'rt>(lab: &Lab<'rt>) -> Result<GraphExec<'rt>> {
     let graph = lab.graph()?;
     graph.add_kernel(&[], lab.kernel, 0)?;
@@ -68,7 +68,7 @@ impl<'rt> Lab<'rt> {
         Graph::new(self.runtime, self.device.ordinal())
     }
 
-    /// A time in SM clocks, by the nominal clock rate.
+    /// A time in SM clocks at the nominal clock rate.
     pub(super) fn clocks(&self, time: Duration) -> i64 {
         let clocks = time.as_secs_f64() * f64::from(self.clock_rate_khz) * 1e3;
         // A float to integer cast saturates.

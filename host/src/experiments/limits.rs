@@ -1,4 +1,4 @@
-//! What a graph with memory nodes may not do, each with its code.
+//! Calls that CUDA refuses for graphs with memory nodes, and their error codes.
 
 use std::time::Duration;
 
@@ -8,15 +8,16 @@ use cuda_graphs::{DeviceAddress, Graph, Node, Result, Stream, cudaError_t};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "limits",
-    title: "What graphs with memory nodes may not do",
-    shows: "Clone, second exec, child graph, node removal: error 801, cudaErrorNotSupported. \
-            Freeing twice, freeing outside what the graph frees itself, freeing before the \
-            first launch: error 1, cudaErrorInvalidValue. None of them does any harm.",
-    teaches: "Instead of a clone, build the graph again. To run it twice at once, build it \
-              twice: one graph has one exec, and another can be made when the first is \
-              destroyed. Put the nodes of a would-be child into the parent (moving a child in \
-              works from CUDA 12.9 on). Instead of removing a node, build without it. Give \
-              each allocation one place that frees it, and none before its graph ran.",
+    title: "What graphs with memory nodes cannot do",
+    shows: "Cloning, a second exec, becoming a child graph and removing nodes return error 801, \
+            cudaErrorNotSupported. Freeing twice, freeing what the graph frees itself, and freeing \
+            before the first launch return error 1, cudaErrorInvalidValue. None of these calls \
+            changes anything.",
+    teaches: "Build the graph again instead of cloning it. To run it twice at the same time, build \
+              two graphs: a graph can have one exec, and a new one after the first is destroyed. \
+              Add the nodes of a child graph to the parent instead (from CUDA 12.9 on a child can \
+              be moved into it). Build the graph without a node instead of removing the node. Free \
+              each allocation in one place only, and not before its graph has run.",
     rules: &[
         "R7", "R13", "R23", "R24", "R25", "R26", "R30", "R31", "R42", "M6", "M8", "M9",
     ],
@@ -40,7 +41,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let second = refuse(notebook, "instantiate again", || graph.instantiate())?;
     notebook.check_code(
         "R25 M9",
-        "a second exec of one graph",
+        "instantiating a second exec",
         cudaError_t::NOT_SUPPORTED,
         &second,
     );
@@ -49,12 +50,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     })?;
     notebook.check_code(
         "R7 M8",
-        "freeing before the graph ran",
+        "freeing the allocation before the graph has run",
         cudaError_t::INVALID_VALUE,
         &outside,
     );
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R31", "no refusal has mapped anything", 0, used);
+    notebook.check_bytes("R31", "the refused calls mapped no memory", 0, used);
 
     let stream = Stream::new(lab.runtime)?;
     let _ = notebook
@@ -68,44 +69,41 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .step("synchronize", Action::Synchronize)
         .stream(0)
         .done(|| stream.synchronize())?;
-    let outside = refuse(notebook, "cudaFree what the graph freed", || {
-        lab.runtime.try_free(alloc.address)
-    })?;
+    let outside = refuse(
+        notebook,
+        "cudaFree an allocation that the graph freed",
+        || lab.runtime.try_free(alloc.address),
+    )?;
     notebook.check_code(
         "R13",
-        "freeing what the graph itself frees",
+        "freeing an allocation that the graph frees itself",
         cudaError_t::INVALID_VALUE,
         &outside,
     );
     let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R13",
-        "the graph keeps its unit all the same",
-        one_launch,
-        used,
-    );
+    notebook.check_bytes("R13", "the graph's memory stays mapped", one_launch, used);
 
     exec.destroy()?;
     let next = notebook
         .step(
-            "instantiate, the first exec being gone",
+            "instantiate after the first exec is destroyed",
             Action::Instantiate,
         )
         .graph(0)
         .done(|| Ok(graph.instantiate()))?;
     notebook.check_code(
         "M9",
-        "instead: another exec when the first is gone",
+        "instantiating again after the first exec is destroyed",
         cudaError_t::SUCCESS,
         &next,
     );
     drop(next);
 
     free_twice(lab, notebook, &stream)?;
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
-/// What is refused of the graph itself.
+/// Calls that are refused before the graph is instantiated.
 fn while_building<'rt>(
     lab: &Lab<'rt>,
     notebook: &mut Notebook<'_>,
@@ -114,12 +112,19 @@ fn while_building<'rt>(
     address: DeviceAddress,
 ) -> Result<()> {
     let clone = refuse(notebook, "clone the graph", || graph.try_clone())?;
-    notebook.check_code("R24 M9", "a clone", cudaError_t::NOT_SUPPORTED, &clone);
+    notebook.check_code(
+        "R24 M9",
+        "cloning the graph",
+        cudaError_t::NOT_SUPPORTED,
+        &clone,
+    );
     let parent = lab.graph()?;
-    let child = refuse(notebook, "make it a child", || parent.try_add_child(graph))?;
+    let child = refuse(notebook, "add it as a child graph", || {
+        parent.try_add_child(graph)
+    })?;
     notebook.check_code(
         "R26 M9",
-        "a child graph, by copy",
+        "adding the graph as a child by copy",
         cudaError_t::NOT_SUPPORTED,
         &child,
     );
@@ -137,7 +142,7 @@ fn while_building<'rt>(
     })?;
     notebook.check_code(
         "R30",
-        "a second free node for one allocation",
+        "adding a second free node for one allocation",
         cudaError_t::INVALID_VALUE,
         &twice,
     );
@@ -146,14 +151,14 @@ fn while_building<'rt>(
     })?;
     notebook.check_code(
         "R13",
-        "a free node for it in another graph",
+        "adding a free node for it to another graph",
         cudaError_t::INVALID_VALUE,
         &elsewhere,
     );
     Ok(())
 }
 
-/// An allocation that outlives its graph is freed once.
+/// An unfreed allocation can be freed once.
 fn free_twice(lab: &Lab<'_>, notebook: &mut Notebook<'_>, stream: &Stream<'_>) -> Result<()> {
     let (exec, address) = super::graphs::alloc_only(lab)?;
     notebook.allocation("y", 1, address, lab.choices.allocation_bytes);
@@ -169,11 +174,16 @@ fn free_twice(lab: &Lab<'_>, notebook: &mut Notebook<'_>, stream: &Stream<'_>) -
         .address(address)
         .done(|| launched.live.into_iter().try_for_each(|live| live.free()))?;
     let again = refuse(notebook, "cudaFree again", || lab.runtime.try_free(address))?;
-    notebook.check_code("M6", "freeing twice", cudaError_t::INVALID_VALUE, &again);
+    notebook.check_code(
+        "M6",
+        "freeing an allocation twice",
+        cudaError_t::INVALID_VALUE,
+        &again,
+    );
     exec.destroy()
 }
 
-/// Makes a call that is to be refused, as a step of its own.
+/// Makes a call that CUDA should refuse, as a step of its own.
 fn refuse<T>(
     notebook: &mut Notebook<'_>,
     label: &str,

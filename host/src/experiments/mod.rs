@@ -1,6 +1,7 @@
-//! The experiments: one file each, which reads like the explanation of what it
-//! shows. An experiment does things, notes the memory after each, and checks its
-//! claims; it prints nothing.
+//! The experiments, one file each.
+//!
+//! An experiment calls CUDA, records the memory after each step, and checks its
+//! claims. It prints nothing.
 
 mod auto_free;
 mod captured;
@@ -32,8 +33,8 @@ use notebook::Notes;
 use crate::results::{ExperimentResult, FailedCall, Verdict};
 use cuda_graphs::{CudaError, Device, Kernel, Result, Runtime, Snapshot, Stream};
 
-/// The experiments, in the order in which they build on each other: the four of
-/// NVIDIA's sample, then the questions that people bring to graph memory.
+/// All experiments: the four of NVIDIA's sample, then those that answer the questions
+/// in README.md.
 pub const EXPERIMENTS: &[Experiment] = &[
     virtual_address_reuse::EXPERIMENT,
     physical_memory_reuse::EXPERIMENT,
@@ -50,32 +51,30 @@ pub const EXPERIMENTS: &[Experiment] = &[
     two_pools::EXPERIMENT,
     captured::EXPERIMENT,
     data_survives::EXPERIMENT,
-    // Last, since it may leave memory reserved that no trim gives back.
+    // Last, because it may leave memory reserved that no trim returns.
     out_of_memory::EXPERIMENT,
 ];
 
-/// Those of NVIDIA's sample, which run when none is named.
+/// The experiments of NVIDIA's sample. They run if none is named.
 pub const OF_THE_SAMPLE: &[Experiment] = EXPERIMENTS.split_at(4).0;
 
 /// One experiment.
 #[derive(Debug)]
 pub struct Experiment {
-    /// The name by which it is chosen.
+    /// The name for `--experiment`.
     pub name: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// What it shows, in a sentence or two.
+    /// The claims, in one to four sentences.
     pub shows: &'static str,
-    /// What to take away from it, in a few sentences: what it means for a program
-    /// that uses graph memory.
+    /// What the claims mean for a program that uses graph memory.
     pub teaches: &'static str,
-    /// The rules that its checks rest on and that explain it, such as `R35`; each is
-    /// in [`crate::rules`].
+    /// The rules behind its checks and its text, such as `R35`, from [`crate::rules`].
     pub rules: &'static [&'static str],
     run: fn(&Lab<'_>, &mut Notebook<'_>) -> Result<()>,
 }
 
-/// What every experiment works with.
+/// What the experiments run on: a runtime, a device, a kernel and settings.
 #[derive(Debug)]
 pub struct Lab<'rt> {
     runtime: &'rt Runtime,
@@ -84,7 +83,7 @@ pub struct Lab<'rt> {
     clock_rate_khz: i32,
     choices: Choices,
     launch_footprint_bytes: u64,
-    /// Reserved bytes that an experiment found no trim to give back.
+    /// Reserved bytes that no trim returned after an experiment.
     lost_bytes: Cell<u64>,
 }
 
@@ -103,12 +102,12 @@ pub struct Choices {
 }
 
 impl<'rt> Lab<'rt> {
-    /// Makes the lab ready: measures what one launch of one graph maps. The clock rate
-    /// is the device's nominal one; asking for it takes half a millisecond on an H200.
+    /// Makes the lab and measures the footprint of one launch. `clock_rate_khz` is the
+    /// device's nominal clock rate.
     ///
     /// # Errors
     ///
-    /// Those of the calls; 2 for allocations that the device has no memory for.
+    /// Those of the calls; 2 if the device has too little memory for one allocation.
     pub fn new(
         runtime: &'rt Runtime,
         device: Device<'rt>,
@@ -135,17 +134,18 @@ impl<'rt> Lab<'rt> {
         }
     }
 
-    /// What one launch of one graph maps, in bytes.
+    /// The footprint of one launch: what one launch of a graph with one allocation maps,
+    /// in bytes.
     ///
-    /// Physical memory comes in blocks (M1), so this is the allocation's size
-    /// rounded up by a granularity that differs from device to device.
+    /// It is the allocation's size rounded up to the allocation granularity (M1), which
+    /// differs between devices.
     #[must_use]
     pub fn launch_footprint_bytes(&self) -> u64 {
         self.launch_footprint_bytes
     }
 
-    /// What one launch of a graph that allocates a single byte maps: the block that
-    /// physical memory comes in (M1), in bytes. It is measured when it is asked for.
+    /// The allocation granularity in bytes: what one launch of a graph that allocates a
+    /// single byte maps (M1). Each call measures it.
     ///
     /// # Errors
     ///
@@ -154,19 +154,19 @@ impl<'rt> Lab<'rt> {
         launch_footprint(self.runtime, self.device, 1)
     }
 
-    /// Whether a GPU runs this, so that host times of calls mean something.
+    /// Whether this runs on a GPU, so that the host times of calls are meaningful.
     pub(crate) fn is_measured(&self) -> bool {
         self.runtime.model_description().is_none()
     }
 
-    /// The device's memory at this moment; `None` if it cannot be read.
+    /// The device's current graph memory; `None` if it cannot be read.
     #[must_use]
     pub fn memory_now(&self) -> Option<Snapshot> {
         self.device.graph_memory().snapshot().ok()
     }
 
-    /// Runs one experiment. An error ends it, keeps what was noted so far, and
-    /// leaves the device ready for the next one where that is possible.
+    /// Runs one experiment. After an error the result contains the steps and checks so
+    /// far, and the device is cleaned up for the next experiment if possible.
     #[must_use]
     pub fn run(&self, experiment: &Experiment) -> ExperimentResult {
         let start = Instant::now();
@@ -185,7 +185,7 @@ impl<'rt> Lab<'rt> {
         } = notebook.into_notes();
         let verdict = match error {
             Some(_) => Verdict::Fail,
-            // What checked nothing has shown nothing.
+            // An experiment without checks has shown nothing.
             None if checks.is_empty() => Verdict::Inconclusive,
             None => Verdict::worst(checks.iter().map(|check| check.verdict)),
         };
@@ -204,8 +204,8 @@ impl<'rt> Lab<'rt> {
         }
     }
 
-    /// After an error: lets what still runs end, and gives memory back. What fails
-    /// here fails because of the error that is being reported.
+    /// After an error: waits for running work and trims. Errors here are consequences of
+    /// the reported one, so they are only logged.
     fn recover(&self) {
         for outcome in [
             self.runtime.synchronize(),
@@ -236,8 +236,8 @@ fn launch_footprint<'rt>(runtime: &'rt Runtime, device: Device<'rt>, bytes: u64)
 }
 
 impl Experiment {
-    /// Whether it takes all of a device's free memory but a margin, which someone
-    /// who shares the device wants to be asked about.
+    /// Whether it allocates all free device memory except a margin, so that a GPU user
+    /// must allow it with `--yes`.
     #[must_use]
     pub fn fills_the_device(&self) -> bool {
         self.name == out_of_memory::EXPERIMENT.name

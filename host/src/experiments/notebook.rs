@@ -1,4 +1,4 @@
-//! An experiment's notes: steps with the memory after each, and checked claims.
+//! The record of an experiment: steps with the memory after each, and checked claims.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::milliseconds;
 use crate::results::{Action, Allocation, Check, OverlapProof, Quantity, Step, Verdict};
 use cuda_graphs::{DeviceAddress, GraphMemory, Result, Snapshot};
 
-/// Where an experiment notes what it does and finds.
+/// Records the steps, checks and allocations of one experiment.
 #[derive(Debug)]
 pub struct Notebook<'rt> {
     memory: GraphMemory<'rt>,
@@ -18,7 +18,7 @@ pub struct Notebook<'rt> {
     overlap: Option<OverlapProof>,
 }
 
-/// What is left of a notebook: the parts of a result.
+/// The contents of a notebook: parts of a result.
 pub(super) struct Notes {
     pub(super) steps: Vec<Step>,
     pub(super) checks: Vec<Check>,
@@ -26,7 +26,7 @@ pub(super) struct Notes {
     pub(super) overlap: Option<OverlapProof>,
 }
 
-/// A step about to be taken.
+/// A step that has not been executed yet.
 #[derive(Debug)]
 pub struct NextStep<'n, 'rt> {
     notebook: &'n mut Notebook<'rt>,
@@ -39,7 +39,7 @@ pub struct NextStep<'n, 'rt> {
 }
 
 impl<'rt> Notebook<'rt> {
-    /// `lost_bytes` are reserved for good, by an earlier experiment.
+    /// `lost_bytes` is what an earlier experiment left reserved until the process ends.
     pub(super) fn new(memory: GraphMemory<'rt>, lost_bytes: u64) -> Self {
         Self {
             memory,
@@ -52,15 +52,15 @@ impl<'rt> Notebook<'rt> {
         }
     }
 
-    /// Notes the state before anything is done, with the high marks set back, and
-    /// checks that no graph memory is held.
+    /// Resets the high-water marks, records the memory as the first step, and checks
+    /// that no graph memory is used or reserved.
     pub fn baseline(&mut self) -> Result<()> {
         self.memory.reset_high_marks()?;
         self.step("before", Action::Baseline).done(|| Ok(()))?;
         let memory = self.last();
         self.check_bytes(
             "R31",
-            &self.but_lost("no graph memory is held at the start"),
+            &self.but_lost("no graph memory is used or reserved at the start"),
             self.lost_bytes,
             memory.used_bytes + memory.reserved_bytes,
         );
@@ -81,11 +81,11 @@ impl<'rt> Notebook<'rt> {
         Ok(())
     }
 
-    /// The claim, with what it has to except.
+    /// The claim, with the exception for `lost_bytes` if there are any.
     fn but_lost(&self, claim: &str) -> String {
         match self.lost_bytes {
             0 => claim.to_owned(),
-            _ => format!("{claim}, but what an earlier refusal took"),
+            _ => format!("{claim}, except what an earlier failed launch keeps"),
         }
     }
 
@@ -102,8 +102,8 @@ impl<'rt> Notebook<'rt> {
         }
     }
 
-    /// Names an allocation that a graph makes whenever it runs, for the map of
-    /// addresses. An allocation that is named again takes the place of the first.
+    /// Names an allocation that a graph makes at each launch, for the address map. A
+    /// second allocation of that name replaces the first.
     pub fn allocation(
         &mut self,
         name: impl Into<String>,
@@ -143,7 +143,7 @@ impl<'rt> Notebook<'rt> {
         of_kind.map(|step| step.memory.used_bytes).collect()
     }
 
-    /// Forgets the steps after the first `keep`: an attempt that is repeated.
+    /// Removes the steps after the first `keep`, before an attempt is repeated.
     pub fn keep_steps(&mut self, keep: usize) {
         self.steps.truncate(keep);
     }
@@ -221,15 +221,14 @@ impl<'rt> Notebook<'rt> {
         self.note(rule, claim, expected, measured, holds);
     }
 
-    /// Keeps the proof that graphs ran at the same time. If it does not hold, the
-    /// condition of every check since `first_check` was not brought about, and
-    /// neither their success nor their failure means anything.
+    /// Records whether graphs ran at the same time. If they did not, every check since
+    /// `first_check` becomes inconclusive.
     pub fn conclude_overlap(&mut self, proof: OverlapProof, first_check: usize) {
         if !proof.holds() {
             let idle = proof.streams_busy.iter().filter(|&&busy| !busy).count();
             let reason = format!(
                 "{idle} of {} streams had finished when the last footprint was read \
-                 (spin_time {:.3} ms, {} {})",
+                 (spin time {:.3} ms, {} {})",
                 proof.streams_busy.len(),
                 proof.spin_time_ms,
                 proof.attempts,
@@ -247,7 +246,7 @@ impl<'rt> Notebook<'rt> {
         self.overlap = Some(proof);
     }
 
-    /// How many checks there are.
+    /// The number of checks so far.
     #[must_use]
     pub fn check_count_so_far(&self) -> usize {
         self.checks.len()

@@ -1,4 +1,4 @@
-//! Without an order between them, allocations of one graph cannot share anything.
+//! Allocations of one graph that are not ordered cannot share memory.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,13 +10,14 @@ use cuda_graphs::{DeviceAddress, GraphExec, Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "order-matters",
     title: "A missing dependency multiplies the footprint",
-    shows: "Three alloc-free pairs in one graph, once chained and once side by side: one one_launch \
-            against three, although each pair frees what it allocates.",
-    teaches: "A graph's footprint is decided when its nodes are added, by the order that its \
-              edges give, not by what happens to run when. If buffers are used one after \
-              another, say so: an edge from each free to the next allocation makes them one \
-              buffer. Work captured from several streams, or nodes added without dependencies, \
-              has no such edges and pays for every buffer.",
+    shows: "Three pairs of an allocation and its free in one graph: in a chain they take the \
+            footprint of one pair, in parallel that of three, although each pair frees what it \
+            allocates.",
+    teaches: "The edges of a graph determine its footprint when the nodes are added; when the \
+              nodes actually run makes no difference. If buffers are used one after another, add \
+              an edge from each free to the next allocation: then they share memory. Graphs \
+              captured from several streams, and nodes added without dependencies, lack these \
+              edges, so every buffer gets its own memory.",
     rules: &["R3", "R4", "R31", "R42", "R48", "M16"],
     run,
 };
@@ -31,7 +32,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 
     let ((chained, chain), (forked, fork)) = notebook
         .step(
-            "instantiate three pairs chained, and three side by side",
+            "instantiate three pairs in a chain, and three in parallel",
             Action::Instantiate,
         )
         .done(|| Ok((pairs(lab, Order::Chained)?, pairs(lab, Order::None)?)))?;
@@ -42,26 +43,31 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     }
     notebook.check_count(
         "R3",
-        "chained: one address for all three",
+        "in a chain: all three allocations have one address",
         1,
         distinct(&chain),
     );
     notebook.check_count(
         "R4",
-        "side by side: an address for each",
+        "in parallel: each allocation has its own address",
         PAIRS,
         distinct(&fork),
     );
 
     let stream = Stream::new(lab.runtime)?;
     let _ = notebook
-        .step("launch the chained pairs", Action::Launch)
+        .step("launch the pairs in a chain", Action::Launch)
         .graph(0)
         .stream(0)
         .spin_time(Duration::ZERO)
         .done(|| chained.launch(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R3 R48", "chained: one unit", one_launch, used);
+    notebook.check_bytes(
+        "R3 R48",
+        "in a chain: the footprint of one pair",
+        one_launch,
+        used,
+    );
     notebook
         .step("synchronize", Action::Synchronize)
         .stream(0)
@@ -69,7 +75,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.step("trim", Action::Trim).done(|| memory.trim())?;
 
     let _ = notebook
-        .step("launch the pairs side by side", Action::Launch)
+        .step("launch the pairs in parallel", Action::Launch)
         .graph(1)
         .stream(0)
         .spin_time(Duration::ZERO)
@@ -77,7 +83,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let used = notebook.last().used_bytes;
     notebook.check_bytes(
         "R4 M16",
-        "side by side: a unit for each pair",
+        "in parallel: the footprint of three pairs",
         PAIRS as u64 * one_launch,
         used,
     );
@@ -87,19 +93,20 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| stream.synchronize())?;
     chained.destroy()?;
     forked.destroy()?;
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
-/// How the pairs of a graph are ordered among each other.
+/// How the pairs of a graph are ordered.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
-    /// Each allocation comes after the free before it.
+    /// Each allocation depends on the previous free.
     Chained,
     /// Not at all.
     None,
 }
 
-/// Alloc-free pairs of a whole unit each, so that none fits beside another in a block.
+/// Pairs of an allocation and its free. Each allocation has the size of the footprint
+/// of one launch, so that no two fit into one block.
 fn pairs<'rt>(lab: &Lab<'rt>, order: Order) -> Result<(GraphExec<'rt>, Vec<DeviceAddress>)> {
     let graph = lab.graph()?;
     let mut after = Vec::new();

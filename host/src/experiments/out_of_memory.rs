@@ -1,9 +1,9 @@
-//! Graphs until the card is full: where the error comes, and the way back.
+//! Launches graphs until no memory is left, and recovers from the error.
 //!
-//! Two things need care. The card may have other users, so the graphs leave a margin.
-//! And a launch that is refused takes all that is left before it gives up, block by
-//! block, and the H200's driver keeps that for the rest of the process (M13). So for
-//! the moment of the refusal plain memory holds the margin, all but one block.
+//! Two things need care. Other programs may use the device, so the graphs leave a margin
+//! (`--leave`). And a launch that fails takes the remaining memory block by block before
+//! it fails, and on the H200 the driver keeps it until the process ends (M13). Therefore
+//! the margin, except one block, is allocated with cudaMalloc during the failing launch.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use cuda_graphs::{Buffer, LiveAllocation, Result, Stream, cudaError_t};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "out-of-memory",
     title: "Out of memory",
-    shows: "Unfreed graphs fill the device up to a margin. One more launch is error 2, \
-            cudaErrorMemoryAllocation: at the launch, not when its graph is built. The stream \
-            goes on working, and the same exec launches once an allocation is freed.",
-    teaches: "Adding nodes and instantiating say nothing about whether there is memory; only \
-              the launch, or an upload, does. The error is not sticky: free something and \
-              launch again. What a refused launch had taken before it gave up may stay \
-              reserved until the process ends, out of reach of every trim, so do not probe for \
-              free memory by launching.",
+    shows: "Graphs with unfreed allocations take all device memory but a margin. One more launch \
+            fails with error 2, cudaErrorMemoryAllocation; building the graph did not fail. The \
+            stream stays usable, and the same exec launches once an allocation is freed.",
+    teaches: "Adding nodes and instantiating do not check whether there is enough memory; only a \
+              launch or an upload does. The error is not sticky: free something and launch again. \
+              What the failed launch took before it failed may stay reserved until the process \
+              ends, and no trim returns it, so do not use launches to find out how much memory is \
+              free.",
     rules: &["R14", "R31", "R36", "R42", "M13"],
     run,
 };
 
-/// Blocks that the refused launch asks for, when one is left.
+/// Blocks that the failing launch requests when one is left.
 const REFUSED_BLOCKS: u64 = 2;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
@@ -35,17 +35,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.baseline()?;
     let free_at_first = notebook.last().device_free_bytes;
 
-    // One block more than the margin, so that the graph to be refused finds it.
+    // One block more than the margin, for the graph whose launch fails.
     let kept_free = lab.choices.leave_bytes.saturating_add(2 * block);
     let graphs = lab.choices.graphs as u64;
     let bytes = free_at_first.saturating_sub(kept_free) / graphs / block * block;
     if bytes == 0 {
         notebook.too_little(
             "M13",
-            "there is room for graphs beside the margin",
+            "there is free memory for graphs beyond --leave",
             kept_free + graphs * block,
             free_at_first,
-            "the device has too little free memory; ask for a smaller --leave or fewer --graphs",
+            "the device has too little free memory; use a smaller --leave or fewer --graphs",
         );
         return Ok(());
     }
@@ -65,7 +65,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(lab.choices.graphs)
         .done(|| alloc_only_of(lab, REFUSED_BLOCKS * block))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R31", "building them takes nothing", 0, used);
+    notebook.check_bytes("R31", "instantiating maps no memory", 0, used);
 
     let stream = Stream::new(lab.runtime)?;
     let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.choices.graphs);
@@ -91,13 +91,16 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     );
     notebook.check_at_most(
         "M13",
-        "with the margin they fit in what was free",
+        "with --leave they fit in the memory that was free",
         free_at_first,
         notebook.last().used_bytes + lab.choices.leave_bytes,
     );
 
     let margin = notebook
-        .step("hold the margin as plain memory", Action::Allocate)
+        .step(
+            "allocate the remaining memory with cudaMalloc",
+            Action::Allocate,
+        )
         .done(|| {
             let free = lab.device.graph_memory().snapshot()?.device_free_bytes;
             Buffer::new(lab.runtime, free.saturating_sub(block + block / 2))
@@ -110,7 +113,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| Ok(last.launch(&stream)))?;
     notebook.check_code(
         "M13",
-        "the launch is refused: error 2",
+        "the launch fails with error 2",
         cudaError_t::MEMORY_ALLOCATION,
         &refused,
     );
@@ -119,14 +122,14 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let kept = after.reserved_bytes.saturating_sub(after.used_bytes);
     notebook.check_bytes(
         "M13",
-        "and leaves what is used as it was",
+        "the failed launch leaves the used bytes unchanged",
         all,
         after.used_bytes,
     );
 
     let works = notebook
         .step(
-            "launch a graph without memory, and wait",
+            "launch a graph without memory nodes, and wait",
             Action::Synchronize,
         )
         .stream(0)
@@ -148,7 +151,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .done(|| one.free())?;
     }
     let again = notebook
-        .step("launch the refused graph again", Action::Launch)
+        .step("launch the graph that failed again", Action::Launch)
         .graph(lab.choices.graphs)
         .stream(0)
         .address(last_address)
@@ -161,7 +164,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         &again,
     );
     notebook
-        .step("give the margin back", Action::Free)
+        .step("free the remaining memory", Action::Free)
         .done(|| margin.free())?;
     if let Ok(launched) = again {
         live.extend(launched.live);
@@ -177,10 +180,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let memory = lab.device.graph_memory();
     notebook.step("trim", Action::Trim).done(|| memory.trim())?;
     let after = notebook.last();
-    notebook.check_bytes("R42", "trim leaves nothing used", 0, after.used_bytes);
+    notebook.check_bytes("R42", "after a trim nothing is used", 0, after.used_bytes);
     notebook.check_at_most(
         "M13",
-        "and reserved at most what the refused launch took",
+        "after a trim at most what the failed launch took is reserved",
         kept,
         after.reserved_bytes,
     );

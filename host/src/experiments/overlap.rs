@@ -1,4 +1,4 @@
-//! Makes graphs run at the same time, and proves that they did.
+//! Runs graphs at the same time, and checks that they did overlap.
 //!
 //! A claim about graphs that overlap means nothing if they did not. So the graphs
 //! are kept running by a spinning kernel, for a time that is found on this machine: at

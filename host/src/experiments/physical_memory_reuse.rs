@@ -10,13 +10,13 @@ use cuda_graphs::{Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "physical-memory-reuse",
     title: "Physical memory reuse in one stream",
-    shows: "Graphs launched into one stream cannot overlap, so they share physical memory: \
-            the footprint is that of one. Each keeps addresses of its own.",
-    teaches: "Address and memory are two things. Every graph keeps its own virtual address for \
-              life; what is behind it is mapped at the launch and shared among graphs that \
-              cannot run at the same time. Graphs in one stream cost what the largest of them \
-              costs, however many there are. Memory stays mapped when a graph is done, so a \
-              relaunch is cheap, and only a trim gives it back.",
+    shows: "Graphs launched into one stream cannot overlap, so they share physical memory: the \
+            footprint is that of one graph. Each graph keeps its own addresses.",
+    teaches: "Every graph keeps its own virtual addresses. Physical memory is mapped at the launch \
+              and is shared among graphs that cannot run at the same time. Graphs in one stream \
+              therefore take as much memory as the largest of them, however many there are. Memory \
+              stays mapped after a graph has finished, so that a relaunch is cheap; only a trim \
+              returns it.",
     rules: &["R2", "R5", "R31", "R32", "R34", "R35", "R41", "R42"],
     run,
 };
@@ -37,7 +37,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
                 .collect::<Result<Vec<_>>>()
         })?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R31", "instantiated graphs hold no memory", 0, used);
+    notebook.check_bytes("R31", "instantiating maps no memory", 0, used);
     let addresses: BTreeSet<_> = graphs.iter().map(|&(_, address)| address).collect();
     notebook.check_count(
         "R5",
@@ -73,7 +73,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let launches = notebook.used_after(Action::Launch);
     notebook.check_series(
         "R32 R34 R35",
-        "one unit is used after the first launch and after every other",
+        "after each launch the footprint is that of one launch",
         vec![one_launch; lab.choices.graphs + 1],
         launches,
     );
@@ -83,14 +83,9 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .done(|| stream.synchronize())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R34",
-        "finished graphs keep their mapping",
-        one_launch,
-        used,
-    );
+    notebook.check_bytes("R34", "finished graphs stay mapped", one_launch, used);
     for (exec, _) in graphs {
         exec.destroy()?;
     }
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }

@@ -1,4 +1,4 @@
-//! A graph with a live allocation cannot run again; three ways to make it run.
+//! A graph with a live allocation cannot be launched again; three ways to free it.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use cuda_graphs::{DeviceAddress, GraphExec, LiveAllocation, Result, Stream, cuda
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "relaunch-unfreed",
     title: "Relaunch with an unfreed allocation",
-    shows: "Launching a graph again while its allocation is alive is error 1, \
-            cudaErrorInvalidValue. It does no harm, and each of three cures makes the next \
-            launch work: cudaFree, cudaFreeAsync, and a free node in another graph.",
-    teaches: "\"Invalid argument\" from cudaGraphLaunch rarely means the arguments: more often \
-              an allocation of the launch before is still alive. Free it before the next \
-              launch. In the same stream cudaFreeAsync is enough, and nothing has to be waited \
-              for; a graph that consumes the data can have the free node; and where nobody \
-              frees between launches, AutoFreeOnLaunch does.",
+    shows: "Launching a graph again while its allocation is live returns error 1, \
+            cudaErrorInvalidValue, and changes nothing. After cudaFree, cudaFreeAsync, or a free \
+            node in another graph, the next launch works.",
+    teaches: "If cudaGraphLaunch returns \"invalid argument\", an allocation of the previous \
+              launch is probably still live. Free it before the next launch. In the same stream \
+              cudaFreeAsync is enough, without waiting. A graph that uses the data can contain the \
+              free node. If nothing frees the memory between launches, instantiate with \
+              AutoFreeOnLaunch.",
     rules: &["R9", "R14", "R18", "R31", "R34", "R42", "M7"],
     run,
 };
@@ -52,7 +52,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         &stream,
         address,
         "R18 M7",
-        "relaunch: error 1",
+        "launching with a live allocation returns error 1",
     )?;
     notebook
         .step("synchronize", Action::Synchronize)
@@ -64,7 +64,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         &stream,
         address,
         "R18 M7",
-        "also when the launch has finished",
+        "also after the first launch has finished",
     )?;
 
     notebook
@@ -73,7 +73,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| free_all(live))?;
     let live = launch(notebook, &exec, &stream, address, "launch after cudaFree")?;
 
-    // The order of the stream is enough: nothing waits for the free.
+    // The stream orders the free before the launch: no wait is needed.
     notebook
         .step("cudaFreeAsync", Action::Free)
         .stream(0)
@@ -97,7 +97,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .address(address)
         .done(|| freeing.launch(&stream))?;
     let alive = live.iter().filter(|live| live.is_alive()).count();
-    notebook.check_count("R14", "its free node takes the allocation over", 0, alive);
+    notebook.check_count(
+        "R14",
+        "the other graph's free node frees the allocation",
+        0,
+        alive,
+    );
     drop(live);
     let live = launch(
         notebook,
@@ -110,16 +115,16 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let launches = notebook.used_after(Action::Launch);
     notebook.check_series(
         "R9 R14 R34",
-        "each cure lets it run again, in the same unit",
+        "after each kind of free it runs again, in the footprint of one launch",
         vec![one_launch; 4],
         launches,
     );
     notebook
-        .step("free the last one", Action::Free)
+        .step("free the last allocation", Action::Free)
         .address(address)
         .done(|| free_all(live))?;
     stream.synchronize()?;
-    notebook.trim_to_nothing("R42", "trim gives everything back")?;
+    notebook.trim_to_nothing("R42", "a trim returns everything")?;
     freeing.destroy()?;
     exec.destroy()
 }
@@ -150,7 +155,7 @@ fn refuse<'rt>(
     claim: &str,
 ) -> Result<()> {
     let refused = notebook
-        .step("launch with the allocation alive", Action::Refuse)
+        .step("launch with a live allocation", Action::Refuse)
         .graph(0)
         .stream(0)
         .address(address)

@@ -1,4 +1,5 @@
-//! Graphs of different sizes: the largest counts in one stream, the sum on several.
+//! Graphs of different sizes: in one stream the footprint is that of the largest, on
+//! several streams the sum.
 
 use std::time::Duration;
 
@@ -11,18 +12,19 @@ use cuda_graphs::{DeviceAddress, GraphExec, Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "size-mix",
     title: "Graphs of different sizes",
-    shows: "Graphs of one, two and four units. In one stream the footprint is that of the \
-            largest so far, in whatever order they come; on a stream each it is the sum.",
-    teaches: "In one stream a large graph costs nothing more because small ones ran before it: \
-              what these have mapped is extended, not left behind. The footprint then stays at \
-              the largest need until a trim, so one rare large graph decides it for all. \
-              Spread over streams, every graph adds its own size.",
+    shows: "Three graphs of one, two and four times the size. In one stream the footprint is that \
+            of the largest graph so far, in any order. On three streams at the same time it is the \
+            sum.",
+    teaches: "In one stream, a large graph after small ones takes no more memory than the large \
+              graph alone, because the mapped memory is extended. The footprint stays at the \
+              largest size until a trim, so one large graph that runs rarely determines it. On \
+              several streams the sizes add up.",
     rules: &["R31", "R34", "R35", "R36", "R42", "R43", "M18"],
     run,
 };
 
-/// The graphs' sizes in units, ascending.
-const UNITS: [u64; 3] = [1, 2, 4];
+/// The graphs' sizes as multiples of the footprint of one launch, ascending.
+const MULTIPLES: [u64; 3] = [1, 2, 4];
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let one_launch = lab.launch_footprint_bytes();
@@ -32,15 +34,21 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let graphs = instantiate(lab, notebook, Duration::ZERO)?;
     let stream = Stream::new(lab.runtime)?;
     for (order, claim) in [
-        ([0, 1, 2], "in one stream, smallest first"),
-        ([2, 1, 0], "in one stream, largest first"),
-        ([1, 2, 0], "in one stream, mixed"),
+        (
+            [0, 1, 2],
+            "in one stream, smallest first: the largest so far",
+        ),
+        (
+            [2, 1, 0],
+            "in one stream, largest first: the largest so far",
+        ),
+        ([1, 2, 0], "in one stream, mixed: the largest so far"),
     ] {
         let before = notebook.used_after(Action::Launch).len();
         for graph in order {
             launch(notebook, &graphs, graph, (&stream, 0), Duration::ZERO)?;
         }
-        let expected = largest_so_far(order).map(|units| units * one_launch);
+        let expected = largest_so_far(order).map(|multiple| multiple * one_launch);
         let measured = notebook.used_after(Action::Launch).split_off(before);
         notebook.check_series("R35", claim, expected.to_vec(), measured);
         notebook
@@ -54,7 +62,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     }
 
     let mut at_once = Vec::new();
-    let proof = until_proven(lab, notebook, UNITS.len(), |notebook, spin_time| {
+    let proof = until_proven(lab, notebook, MULTIPLES.len(), |notebook, spin_time| {
         let before = notebook.used_after(Action::Launch).len();
         let queried = on_streams(lab, notebook, spin_time)?;
         at_once = notebook.used_after(Action::Launch).split_off(before);
@@ -63,13 +71,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let first_check = notebook.check_count_so_far();
     notebook.check_series(
         "R36",
-        "on three streams at once: the sum",
-        sums().map(|units| units * one_launch).to_vec(),
+        "on three streams at the same time: the sum",
+        sums().map(|multiple| multiple * one_launch).to_vec(),
         at_once,
     );
     notebook.conclude_overlap(proof, first_check);
 
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
 /// A graph of each size.
@@ -78,10 +86,10 @@ fn instantiate<'rt>(
     notebook: &mut Notebook<'_>,
     spin_time: Duration,
 ) -> Result<Vec<(GraphExec<'rt>, DeviceAddress)>> {
-    let bytes = UNITS.map(|units| units.saturating_mul(lab.launch_footprint_bytes()));
+    let bytes = MULTIPLES.map(|multiple| multiple.saturating_mul(lab.launch_footprint_bytes()));
     let graphs = notebook
         .step(
-            "instantiate graphs of 1, 2 and 4 units",
+            "instantiate graphs of 1, 2 and 4 times the size",
             Action::Instantiate,
         )
         .done(|| {
@@ -103,13 +111,12 @@ fn launch<'rt>(
     (stream, stream_index): (&Stream<'rt>, usize),
     spin_time: Duration,
 ) -> Result<()> {
-    let (Some((exec, address)), Some(units)) = (graphs.get(graph), UNITS.get(graph)) else {
+    let (Some((exec, address)), Some(multiple)) = (graphs.get(graph), MULTIPLES.get(graph)) else {
         return Ok(());
     };
-    let plural = if *units == 1 { "" } else { "s" };
     let _ = notebook
         .step(
-            format!("launch {units} unit{plural} on stream {stream_index}"),
+            format!("launch the {multiple}x graph on stream {stream_index}"),
             Action::Launch,
         )
         .graph(graph)
@@ -120,10 +127,10 @@ fn launch<'rt>(
     Ok(())
 }
 
-/// One attempt to have all three run at once.
+/// One attempt to run all three at the same time.
 fn on_streams(lab: &Lab<'_>, notebook: &mut Notebook<'_>, spin_time: Duration) -> Result<Queried> {
     let graphs = instantiate(lab, notebook, spin_time)?;
-    let streams = UNITS
+    let streams = MULTIPLES
         .iter()
         .map(|_| Stream::new(lab.runtime))
         .collect::<Result<Vec<_>>>()?;
@@ -140,20 +147,20 @@ fn on_streams(lab: &Lab<'_>, notebook: &mut Notebook<'_>, spin_time: Duration) -
     Ok(queried)
 }
 
-/// The largest size up to each place of an order, in units.
+/// The largest size up to each place of an order, as multiples.
 fn largest_so_far(order: [usize; 3]) -> [u64; 3] {
     let mut largest = 0;
     order.map(|graph| {
-        largest = UNITS.get(graph).copied().unwrap_or(0).max(largest);
+        largest = MULTIPLES.get(graph).copied().unwrap_or(0).max(largest);
         largest
     })
 }
 
-/// The sum of the sizes up to each, in units.
+/// The sum of the sizes up to each, as multiples.
 fn sums() -> [u64; 3] {
     let mut sum = 0;
-    UNITS.map(|units| {
-        sum += units;
+    MULTIPLES.map(|multiple| {
+        sum += multiple;
         sum
     })
 }

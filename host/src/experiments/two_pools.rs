@@ -1,4 +1,4 @@
-//! Graphs have a pool of their own beside the one of cudaMallocAsync.
+//! Graph memory and cudaMallocAsync use separate pools.
 
 use std::time::Duration;
 
@@ -10,14 +10,13 @@ use cuda_graphs::{MemoryPool, Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "two-pools",
     title: "Two pools, two trims",
-    shows: "Memory that cudaMallocAsync took and memory that a graph took, both freed and both \
-            still held. Each trim gives back its own and leaves the other; the four attributes \
-            see only the graphs'; cudaMemGetInfo sees both.",
-    teaches: "\"The memory is not freed\" has two answers: cudaMemPoolTrimTo for the \
-              stream-ordered pool, cudaDeviceGraphMemTrim for the graphs'. Neither pool lends \
-              to the other, so a program that uses both in turn holds the sum of what each \
-              needed most. What is held and not used is missing from cudaMemGetInfo's free \
-              memory all the same.",
+    shows: "cudaMallocAsync and a graph each take memory; both free it, and both pools still hold \
+            it. Each trim returns the memory of its own pool only. The four graph memory \
+            attributes show graph memory only; cudaMemGetInfo shows the memory of both.",
+    teaches: "If memory is not returned after a free, trim: cudaMemPoolTrimTo for the \
+              stream-ordered pool, cudaDeviceGraphMemTrim for graph memory. The pools do not share \
+              memory, so a program that uses them in turn takes the sum of both maxima. \
+              cudaMemGetInfo does not count the unused memory of either pool as free.",
     rules: &["R31", "R42", "R44", "R48"],
     run,
 };
@@ -27,7 +26,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let pool = lab.device.default_pool()?;
     let memory = lab.device.graph_memory();
     let stream = Stream::new(lab.runtime)?;
-    // Without a threshold the pool would give back what is freed at the next wait.
+    // Without a threshold the pool would return freed memory at the next synchronization.
     let _kept = pool.keep_freed()?;
     warm_up(lab, &stream, pool)?;
     notebook.baseline()?;
@@ -40,19 +39,19 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let (in_pool, graphs) = (pool.reserved_bytes()?, notebook.last());
     notebook.check_bytes(
         "R44",
-        "the pool uses nothing of what was freed",
+        "the stream-ordered pool uses nothing after the free",
         0,
         pool.used_bytes()?,
     );
     notebook.check_at_least(
         "R44",
-        "and still holds it",
+        "the stream-ordered pool still holds the freed memory",
         lab.choices.allocation_bytes,
         in_pool,
     );
     notebook.check_bytes(
         "R44 R48",
-        "the graphs' attributes do not see it",
+        "the graph memory attributes do not include it",
         0,
         graphs.used_bytes + graphs.reserved_bytes - lab.lost_bytes.get(),
     );
@@ -73,19 +72,19 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let graphs = notebook.last();
     notebook.check_bytes(
         "R44",
-        "the graph takes a unit of its own",
+        "the graph maps memory of its own",
         one_launch,
         graphs.used_bytes,
     );
     notebook.check_bytes(
         "R44",
-        "and none from the pool",
+        "the graph takes no memory from the stream-ordered pool",
         in_pool,
         pool.reserved_bytes()?,
     );
     notebook.check_at_least(
         "R48",
-        "cudaMemGetInfo misses what both hold",
+        "cudaMemGetInfo counts neither pool's memory as free",
         in_pool + one_launch,
         free_before.saturating_sub(graphs.device_free_bytes),
     );
@@ -95,12 +94,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .done(|| pool.trim_to(0))?;
     notebook.check_bytes(
         "R44",
-        "the pool's trim empties the pool",
+        "cudaMemPoolTrimTo returns the stream-ordered pool's memory",
         0,
         pool.reserved_bytes()?,
     );
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R44", "and leaves the graph's unit", one_launch, used);
+    notebook.check_bytes(
+        "R44",
+        "cudaMemPoolTrimTo does not affect graph memory",
+        one_launch,
+        used,
+    );
 
     notebook
         .step("cudaMallocAsync and cudaFreeAsync again", Action::Allocate)
@@ -111,20 +115,25 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .step("cudaDeviceGraphMemTrim", Action::Trim)
         .done(|| memory.trim())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R42 R44", "the graphs' trim takes their unit", 0, used);
+    notebook.check_bytes(
+        "R42 R44",
+        "cudaDeviceGraphMemTrim returns graph memory",
+        0,
+        used,
+    );
     notebook.check_bytes(
         "R44",
-        "and leaves what the pool holds",
+        "cudaDeviceGraphMemTrim does not affect the stream-ordered pool",
         in_pool,
         pool.reserved_bytes()?,
     );
 
     exec.destroy()?;
     pool.trim_to(0)?;
-    notebook.trim_to_nothing("R42", "nothing is left of the graphs' memory")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }
 
-/// Takes memory from the pool and frees it, so that the pool holds it unused.
+/// Allocates from the pool and frees, so that the pool holds unused memory.
 fn fill(lab: &Lab<'_>, stream: &Stream<'_>) -> Result<()> {
     stream
         .allocate(lab.choices.allocation_bytes)?
@@ -132,8 +141,8 @@ fn fill(lab: &Lab<'_>, stream: &Stream<'_>) -> Result<()> {
     stream.synchronize()
 }
 
-/// Has everything happen once that takes device memory for good: contexts, code and
-/// queues, which cudaMemGetInfo would see as well.
+/// Runs everything once that takes device memory permanently (contexts, code, queues),
+/// because cudaMemGetInfo includes that memory.
 fn warm_up(lab: &Lab<'_>, stream: &Stream<'_>, pool: MemoryPool<'_>) -> Result<()> {
     fill(lab, stream)?;
     let (exec, _) = alloc_spin_free(lab, Duration::ZERO)?;

@@ -1,4 +1,4 @@
-//! What a graph allocates and does not free stays, whatever else happens.
+//! An allocation without a free node stays allocated until the program frees it.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use cuda_graphs::{LiveAllocation, Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "unfreed-allocations",
     title: "Unfreed allocations and trim",
-    shows: "An allocation without a free node outlives its launch, so its memory cannot be \
-            shared or trimmed. Once freed it stays reserved until a trim, even while the \
-            graph execs are alive.",
-    teaches: "A graph that allocates without freeing hands the allocation to its program, which \
-              must free it: in a stream, at once, or by a free node of another graph. Until then \
-              nothing can share its memory and no trim can take it, and the graph cannot be \
-              launched again. Freeing makes the memory reusable; a trim makes it free.",
+    shows: "An allocation without a free node is left allocated after the launch, so its memory \
+            cannot be shared or trimmed. Once freed it stays reserved until a trim, which works \
+            while the execs exist.",
+    teaches: "If a graph allocates memory and does not free it, the program must free it: with \
+              cudaFreeAsync, with cudaFree, or with a free node of another graph. Until then \
+              nothing can share the memory, no trim returns it, and the graph cannot be launched \
+              again. Freeing makes the memory available to other graphs; a trim returns it to the \
+              system.",
     rules: &["R9", "R14", "R16", "R18", "R31", "R36", "R41", "R42", "R43"],
     run,
 };
@@ -60,10 +61,15 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .map(|launches| launches * one_launch)
         .collect();
     let measured = notebook.used_after(Action::Launch);
-    notebook.check_series("R14 R36", "each launch adds one unit", grown, measured);
+    notebook.check_series(
+        "R14 R36",
+        "each launch adds the footprint of one launch",
+        grown,
+        measured,
+    );
     notebook.check_count(
         "R14",
-        "one allocation outlives each launch",
+        "each launch leaves one allocation unfreed",
         lab.choices.graphs,
         live.len(),
     );
@@ -76,23 +82,23 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .step("trim with live allocations", Action::Trim)
         .done(|| memory.trim())?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R42", "trim takes nothing from live allocations", all, used);
+    notebook.check_bytes(
+        "R42",
+        "a trim returns nothing while the allocations are live",
+        all,
+        used,
+    );
 
     let count = live.len();
     notebook
         .step(format!("free {count} allocations"), Action::Free)
         .done(|| live.into_iter().try_for_each(LiveAllocation::free))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R9 R41",
-        "freeing gives nothing back to the system",
-        all,
-        used,
-    );
+    notebook.check_bytes("R9 R41", "freeing returns nothing to the system", all, used);
 
     notebook.trim_to_nothing(
         "R43",
-        "trim now gives everything back, with the execs alive",
+        "a trim then returns everything, while the execs exist",
     )?;
     graphs.into_iter().try_for_each(|(exec, _)| exec.destroy())
 }

@@ -1,4 +1,4 @@
-//! Mapping before the launch: cudaGraphUpload.
+//! cudaGraphUpload maps memory before the launch.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use cuda_graphs::{GraphExec, Result, Stream};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "upload",
-    title: "Mapping moved out of the first launch",
-    shows: "cudaGraphUpload maps a graph's memory without running it; the launch after it maps \
-            nothing, and takes a fraction of the time of a launch that has to.",
-    teaches: "The first launch of a graph, and the first after a trim, pays for mapping. Where \
-              that moment matters, upload the exec before it, into the stream of the launch. \
-              Uploads share memory as launches do. They keep nobody away from it: a trim \
-              undoes an upload that no launch has followed.",
+    title: "Mapping before the first launch",
+    shows: "cudaGraphUpload maps a graph's memory without running the graph. The launch after it \
+            maps nothing and takes a fraction of the time.",
+    teaches: "The first launch of a graph, and the first one after a trim, maps memory, which \
+              takes time. To avoid this, upload the exec beforehand, into the stream of the \
+              launch. Uploads share memory as launches do. They do not reserve it: a trim undoes \
+              an upload that no launch has followed.",
     rules: &["R31", "R32", "R33", "R35", "R42", "M4"],
     run,
 };
 
-/// Rounds of which the fastest counts: what disturbs a time makes it longer.
+/// Number of rounds. The fastest counts, because disturbances make times longer.
 const ROUNDS: usize = 5;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
@@ -53,7 +53,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .spin_time(Duration::ZERO)
         .done(|| exec.launch(&stream))?;
     let used = notebook.last().used_bytes;
-    notebook.check_bytes("R33", "the launch after it maps nothing", one_launch, used);
+    notebook.check_bytes(
+        "R33",
+        "the launch after it maps nothing more",
+        one_launch,
+        used,
+    );
     notebook
         .step("upload another graph", Action::Upload)
         .graph(1)
@@ -77,7 +82,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     if lab.is_measured() {
         notebook.check_shorter(
             "M4",
-            "a launch after an upload is shorter than one that maps",
+            "a launch after an upload takes less time than one that maps memory",
             times.mapping_ms,
             times.uploaded_ms,
         );
@@ -88,11 +93,11 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     memory.trim()
 }
 
-/// Host times of calls, the shortest of some rounds, in milliseconds.
+/// The shortest host time of each call, in milliseconds.
 struct Times {
-    /// A launch that has to map.
+    /// A launch that maps memory.
     mapping_ms: f64,
-    /// A launch after an upload that had to.
+    /// A launch after an upload that mapped memory.
     uploaded_ms: f64,
 }
 

@@ -9,12 +9,12 @@ use cuda_graphs::{Result, Stream};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "virtual-address-reuse",
     title: "Virtual address reuse in one graph",
-    shows: "An allocation that is ordered after the free of an earlier one gets its address, \
-            and so needs no memory of its own.",
-    teaches: "The address of a graph allocation is fixed when its node is added, long before \
-              anything runs. Order is what makes reuse possible: an edge, direct or through \
-              other nodes, from the free of A to the allocation of B. Without it the two may be \
-              alive at once, so each gets an address and memory of its own.",
+    shows: "An allocation that is ordered after the free of an earlier one gets the same address, \
+            so both use the same memory.",
+    teaches: "The address of a graph allocation is fixed when its node is added, before anything \
+              runs. Two allocations can have the same address only if a path of edges leads from \
+              the free of the first to the second. Without such a path both may be live at the \
+              same time, so each gets its own address and memory.",
     rules: &["R1", "R3", "R4", "R13", "R31", "R42", "R48", "M1"],
     run,
 };
@@ -53,13 +53,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let used = notebook.last().used_bytes;
     notebook.check_bytes(
         "R48",
-        "one unit is used for two allocations",
+        "two allocations take the footprint of one launch",
         one_launch,
         used,
     );
     notebook.check_at_least(
         "M1",
-        "a unit holds an allocation",
+        "the footprint of one launch is at least one allocation",
         lab.choices.allocation_bytes,
         one_launch,
     );
@@ -75,5 +75,5 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .done(|| stream.synchronize())?;
     exec.destroy()?;
-    notebook.trim_to_nothing("R42", "trim gives everything back")
+    notebook.trim_to_nothing("R42", "a trim returns everything")
 }

@@ -1,19 +1,17 @@
-//! The kernel's machine code for the usual architectures, so that nothing has to be
-//! compiled when the program starts.
+//! The kernel's machine code for common architectures, so that the driver need not
+//! compile the PTX when the program starts.
 //!
-//! PTX is compiled by the driver when it is first used, which takes a tenth of a
-//! second where no cache has it. `cargo xtask ptxas --bless` makes the same code
-//! beforehand, of the embedded PTX, and `cargo xtask ptxas` checks that it is the
-//! same to the byte. It is only ever a shortcut: whatever it does not fit is given
-//! the PTX.
+//! The driver compiles PTX at its first use, which takes a tenth of a second if it is
+//! not in the driver's cache. `cargo xtask ptxas --bless` makes the machine code from
+//! the embedded PTX, and `cargo xtask ptxas` checks it byte by byte. On all other
+//! devices the PTX is loaded.
 
 use cuda_graphs::Version;
 
-/// The release of the ptxas that made the code. A driver older than that may not
-/// read it.
+/// The release of the ptxas that made the code. An older driver may not load it.
 const MADE_BY: Version = Version(12090);
 
-/// As long as this is 1, the driver ignores machine code.
+/// If this is 1, the driver ignores machine code.
 const ONLY_PTX: &str = "CUDA_FORCE_PTX_JIT";
 
 /// Machine code for one architecture.
@@ -49,11 +47,11 @@ macro_rules! file {
     };
 }
 
-/// From the oldest architecture to the newest.
+/// The machine code, from the oldest architecture to the newest.
 const CLOCK_BLOCK: &[MachineCode] = machine_code!(75, 80, 90, 100, 120);
 
-/// The code of `clock_block` for a device of this compute capability, if there is
-/// any that it and this driver can run.
+/// The machine code of `clock_block` that a device of this compute capability and this
+/// driver can run, if there is any.
 #[must_use]
 pub fn clock_block(
     capability: (i32, i32),
@@ -105,7 +103,7 @@ mod tests {
         assert_eq!(h200(None), None);
     }
 
-    /// Read by a library that knows nothing of this project.
+    /// Reads the file with a library, independently of this project.
     #[test]
     fn each_file_is_code_of_the_kernel_for_the_architecture_that_its_name_says() {
         for code in CLOCK_BLOCK {

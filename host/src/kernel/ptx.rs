@@ -1,26 +1,26 @@
-//! The PTX of the kernels: of `clock_block` the embedded one or the user's file, of
-//! `negated_squares` the embedded one.
+//! The PTX of the kernels: for `clock_block` the embedded one or the user's file, for
+//! `negated_squares` always the embedded one.
 
 use std::ffi::CStr;
 use std::path::Path;
 
-use cudart_ffi::ptx::PtxHeader;
+use cudart_ffi::ptx::{PtxHeader, PtxRefusal};
 
 use super::cubin;
 use crate::exit::Stop;
 use cuda_graphs::{Device, Kernel, KernelError, RouteChoice, Runtime};
 
-/// The kernel's name: spins for at least as many SM clocks as its one argument says.
+/// The spinning kernel's name. Its argument is the spin time in SM clocks.
 pub const KERNEL_NAME: &str = "clock_block";
 
-/// What `cargo xtask kernel --with rustc` writes, committed with its provenance.
+/// The output of `cargo xtask kernel --with rustc`, committed with its provenance.
 const EMBEDDED: &str = include_str!("../../../kernels-rs/ptx/clock_block.ptx");
 
-/// The kernel that writes: `-(x * x)` for each 32-bit number of its first argument to
-/// its second, as many as its third says, a thread each.
+/// The kernel that writes `-(x * x)` for each 32-bit number `x`. Its arguments are the
+/// input address, the output address and the number of values; each thread handles one.
 pub const NEGATED_SQUARES: &CStr = c"negated_squares";
 
-/// What `cargo xtask kernel --kernel negated-squares --with rustc` writes.
+/// The output of `cargo xtask kernel --kernel negated-squares --with rustc`.
 pub const NEGATED_SQUARES_PTX: &CStr = match CStr::from_bytes_with_nul(
     concat!(
         include_str!("../../../kernels-rs/ptx/negated_squares.ptx"),
@@ -32,28 +32,32 @@ pub const NEGATED_SQUARES_PTX: &CStr = match CStr::from_bytes_with_nul(
     Err(_) => panic!("PTX has no NUL byte"),
 };
 
-/// PTX text and what is known of it.
+/// The origin of the embedded text.
+const EMBEDDED_ORIGIN: &str = "embedded";
+
+/// PTX text and its header.
 #[derive(Debug)]
 pub struct KernelSource {
     /// The text.
     pub ptx: String,
     /// Its version, target, entries and provenance.
     pub header: PtxHeader,
-    /// Where it came from: `embedded`, or the file.
+    /// Its origin: `embedded`, or the file.
     pub origin: String,
 }
 
 impl KernelSource {
-    /// Reads a file, or takes the embedded text.
+    /// Reads a file, or uses the embedded text.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, is no PTX, or lacks the kernel with its one
-    /// parameter.
+    /// A usage error for a file that cannot be read, is not PTX, or does not contain the
+    /// kernel with its one parameter.
     pub fn get(file: Option<&Path>) -> Result<Self, Stop> {
-        let remedy = "--ptx takes a file that `cargo xtask kernel` wrote";
+        let remedy =
+            "omit --ptx to use the embedded kernel, or give a file that `cargo xtask kernel` wrote";
         let (ptx, origin) = match file {
-            None => (EMBEDDED.to_owned(), "embedded".to_owned()),
+            None => (EMBEDDED.to_owned(), EMBEDDED_ORIGIN.to_owned()),
             Some(file) => {
                 let text = std::fs::read_to_string(file).map_err(|e| {
                     Stop::usage(format!("cannot read {}: {e}", file.display()), remedy)
@@ -65,7 +69,7 @@ impl KernelSource {
             .map_err(|error| Stop::usage(format!("{origin}: {error}"), remedy))?;
         let Some(entry) = header.entry(KERNEL_NAME) else {
             return Err(Stop::usage(
-                format!("{origin} has no kernel `{KERNEL_NAME}`"),
+                format!("{origin} contains no kernel `{KERNEL_NAME}`"),
                 remedy,
             ));
         };
@@ -82,11 +86,26 @@ impl KernelSource {
         })
     }
 
+    /// The error for PTX that the driver or the device would refuse.
+    #[must_use]
+    fn refused(&self, refusal: PtxRefusal) -> Stop {
+        let remedy = if self.origin == EMBEDDED_ORIGIN {
+            format!("{}, and give it to --ptx", refusal.remedy())
+        } else {
+            format!(
+                "omit --ptx to use the embedded kernel, or {}",
+                refusal.remedy()
+            )
+        };
+        Stop::error(format!("{}: {refusal}", self.origin), remedy)
+    }
+
     /// Makes a device current and loads the kernel on it.
     ///
     /// # Errors
     ///
-    /// PTX that the driver or the device cannot run, and what [`load`](Self::load) says.
+    /// PTX that the driver or the device cannot run, and the errors of
+    /// [`load`](Self::load).
     pub fn load_on<'rt>(
         &self,
         runtime: &'rt Runtime,
@@ -96,22 +115,20 @@ impl KernelSource {
         let capability = device.info()?.compute_capability;
         if let Some(driver) = runtime.driver_version() {
             let fits = self.header.check(driver.0, capability);
-            fits.map_err(|refusal| {
-                Stop::error(format!("{}: {refusal}", self.origin), refusal.remedy())
-            })?;
+            fits.map_err(|refusal| self.refused(refusal))?;
         }
         device.make_current()?;
         Ok(self.load(runtime, capability, route)?)
     }
 
-    /// Loads the kernel on a device that is current and has this compute capability:
-    /// from ready machine code where there is some that fits, else the driver
-    /// compiles the PTX.
+    /// Loads the kernel on the current device, which has this compute capability. If
+    /// there is machine code for it, that is loaded; otherwise the driver compiles the
+    /// PTX.
     ///
     /// # Errors
     ///
-    /// 218 for text that is no PTX, 222 for a PTX version newer than the driver, 209
-    /// for a target that the device is not; neither way of loading it being there.
+    /// 218 for text that is not PTX, 222 for a PTX version newer than the driver, 209 for
+    /// a target that does not include the device, or [`KernelError::NoRoute`].
     pub fn load<'rt>(
         &self,
         runtime: &'rt Runtime,
@@ -122,7 +139,7 @@ impl KernelSource {
             match Kernel::load_cubin(runtime, code.cubin, KERNEL_NAME, route) {
                 Ok(kernel) => return Ok(kernel),
                 Err(error) => log::info!(
-                    "the machine code for sm_{} was refused, so the driver compiles the PTX: {error}",
+                    "the machine code for sm_{} cannot be loaded, so the driver compiles the PTX: {error}",
                     code.sm
                 ),
             }
@@ -130,7 +147,7 @@ impl KernelSource {
         Kernel::load(runtime, &self.ptx, KERNEL_NAME, route)
     }
 
-    /// Code made of this very PTX. The model reads PTX alone.
+    /// Machine code made from this PTX. The simulated runtime loads PTX only.
     fn machine_code(
         &self,
         runtime: &Runtime,
@@ -150,7 +167,7 @@ fn not_one_integer(origin: &str, remedy: &str) -> Stop {
     )
 }
 
-/// Whether two PTX texts differ in comment lines alone, where provenance stands.
+/// Whether two PTX texts differ only in comment lines.
 fn same_code(a: &str, b: &str) -> bool {
     let code = |text| str::lines(text).filter(|line| !line.starts_with("//"));
     code(a).eq(code(b))
@@ -161,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_comments_may_differ_from_what_the_machine_code_was_made_of() {
+    fn the_machine_code_is_used_for_ptx_that_differs_in_comments_only() {
         assert!(same_code(
             EMBEDDED,
             &format!("//@ command: another\n{EMBEDDED}")

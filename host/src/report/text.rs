@@ -1,4 +1,4 @@
-//! Tables for people.
+//! The text report.
 
 use std::io::{self, Write};
 
@@ -14,19 +14,19 @@ use crate::results::{
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Columns that a bar takes at its longest where the width is not known.
+/// Length of the longest bar in columns, if the width is not known.
 const BAR: usize = 16;
 
-/// On a terminal a bar takes what is left of the line, within these bounds.
+/// On a terminal a bar takes the rest of the line, within these bounds.
 const BAR_ON_TERMINAL: std::ops::RangeInclusive<usize> = 8..=64;
 
-/// Columns of a wrapped paragraph.
+/// Width of a wrapped paragraph in columns.
 const PARAGRAPH: usize = 84;
 
-/// Prints the head at once, and each experiment when it has ended.
+/// Prints the header immediately, and each experiment when it has finished.
 pub(super) struct Text {
     out: Box<dyn Write>,
-    /// The terminal's width, if it goes to one.
+    /// The terminal's width, if the output is a terminal.
     columns: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Reporter for Text {
     }
 
     fn device(&mut self, result: &RunResult, section: &DeviceResult) -> io::Result<()> {
-        // The head goes on with the first device.
+        // The header continues with the first device.
         let first = result.devices.first().map(|device| device.ordinal);
         if first != Some(section.ordinal) {
             self.print("\n")?;
@@ -72,7 +72,7 @@ impl Reporter for Text {
     }
 }
 
-/// Prints a line an experiment, with its verdict.
+/// Prints one line per experiment, with its verdict.
 pub(super) struct Verdicts {
     out: Box<dyn Write>,
 }
@@ -92,7 +92,7 @@ impl Reporter for Verdicts {
     }
 }
 
-/// Everything that has a verdict, and what it is called.
+/// Everything that has a verdict, with its name.
 fn verdicts(result: &RunResult) -> Vec<(Verdict, String)> {
     let mut lines = Vec::new();
     for section in &result.devices {
@@ -107,7 +107,7 @@ fn verdicts(result: &RunResult) -> Vec<(Verdict, String)> {
             let cycles = repeat.cycles.len();
             lines.push((
                 repeat.verdict,
-                format!("{on}memory over {}", units::count(cycles, "cycle")),
+                format!("{on}memory over {}", units::count(cycles, "run")),
             ));
         }
         if let Some(stopped) = &section.stopped {
@@ -122,11 +122,11 @@ fn head(result: &RunResult) -> String {
     let mut rows = Vec::new();
     match backend.kind {
         BackendKind::Cuda => {
-            rows.push(("backend", "GPU: the numbers below are measured".to_owned()));
+            rows.push(("backend", "GPU; all numbers below are measured".to_owned()));
         }
         BackendKind::Model => {
             let model = backend.model.as_deref().unwrap_or_default();
-            rows.push(("backend", format!("MODEL, {model}")));
+            rows.push(("backend", format!("SIMULATED: {model}")));
         }
     }
     if let Some(why) = &backend.why {
@@ -135,7 +135,7 @@ fn head(result: &RunResult) -> String {
     let version = backend
         .runtime_version
         .as_deref()
-        .unwrap_or("of unknown version");
+        .unwrap_or("unknown version");
     let path = match &backend.runtime_path {
         Some(path) => format!("{path} ({})", backend.runtime_found_by),
         None => backend.runtime_found_by.clone(),
@@ -167,9 +167,9 @@ fn device(result: &RunResult, section: &DeviceResult) -> String {
     }
     if let Some(unit) = section.launch_footprint_bytes {
         rows.push((
-            "unit",
+            "launch",
             format!(
-                "{}: what one launch of a graph that allocates {} uses",
+                "footprint of one launch: {}, for a graph that allocates {}",
                 units::bytes(unit),
                 units::bytes(result.settings.allocation_bytes),
             ),
@@ -183,7 +183,7 @@ fn device(result: &RunResult, section: &DeviceResult) -> String {
     table(&rows)
 }
 
-/// Names dimmed in a column of their own.
+/// Two columns: dimmed names, and values.
 fn table(rows: &[(&str, String)]) -> String {
     rows.iter()
         .map(|(name, value)| format!("{DIM}{name:8}{DIM:#} {value}\n"))
@@ -198,7 +198,7 @@ fn experiment(number: usize, experiment: &ExperimentResult, columns: Option<usiz
     if let Some(proof) = &experiment.overlap {
         let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
         text += &format!(
-            "   Overlap: {busy} of {} busy after the last reading; hold {}, launch and reading {}, {}.\n",
+            "   Overlap: {busy} of {} busy after the last reading; spin time {}, launch and reading {}, {}.\n",
             units::count(proof.streams_busy.len(), "stream"),
             units::time(proof.spin_time_ms),
             units::time(proof.launch_cost_ms),
@@ -290,7 +290,7 @@ fn steps(steps: &[Step], columns: Option<usize>) -> String {
     text
 }
 
-/// Used bytes full, the rest of the reserved ones light.
+/// A bar: used bytes in full blocks, the other reserved bytes in light ones.
 fn bar(used: u64, reserved: u64, most: u64, width: usize) -> String {
     if most == 0 {
         return String::new();
@@ -338,12 +338,12 @@ fn checks(checks: &[Check]) -> String {
     text
 }
 
-/// The slopes, and the memory after the first and the last cycle.
+/// The trends, and the memory after the first and the last run.
 fn repeat(repeat: &Repeat) -> String {
     let done = repeat.cycles.len();
     let mut text = format!(
-        "\n{BOLD}Memory over {}{BOLD:#}, of {} asked for; the experiments above are of cycle {}\n\n",
-        units::count(done, "cycle"),
+        "\n{BOLD}Memory over {}{BOLD:#}, of {} requested; the experiments above are from run {}\n\n",
+        units::count(done, "run"),
         repeat.cycles_requested,
         repeat.kept_cycle,
     );
@@ -362,7 +362,7 @@ fn repeat(repeat: &Repeat) -> String {
             ]
         })
         .collect();
-    let header = ["memory", "first", "last", "over the cycles"].map(str::to_owned);
+    let header = ["memory", "first", "last", "growth"].map(str::to_owned);
     let width = |column: usize| {
         let cells = rows.iter().chain([&header]).map(|row| &row[column]);
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -383,7 +383,7 @@ fn repeat(repeat: &Repeat) -> String {
     text
 }
 
-/// What the cycle left, as a size.
+/// The memory after the cycle, as a size.
 fn measured(cycle: &Cycle, kind: MemoryKind) -> String {
     cycle
         .bytes(kind)
@@ -394,7 +394,7 @@ fn summary(result: &RunResult) -> String {
     let mut text = format!("\n{BOLD}Summary{BOLD:#}\n");
     let lines = verdicts(result);
     let details: Vec<String> = result.devices.iter().flat_map(details).collect();
-    // A long line with nothing beside it widens no column.
+    // A line without details does not widen the column.
     let beside = lines
         .iter()
         .zip(&details)
@@ -406,12 +406,12 @@ fn summary(result: &RunResult) -> String {
         text += &format!("   {}\n", line.trim_end());
     }
     if result.interrupted {
-        text += "   Ended early by Ctrl-C; what had ended is above.\n";
+        text += "   Interrupted with Ctrl-C; the finished experiments are above.\n";
     }
     text
 }
 
-/// What to say beside each of the device's [`verdicts`].
+/// The details beside each of the device's [`verdicts`].
 fn details(section: &DeviceResult) -> Vec<String> {
     let experiments = section.experiments.iter().map(|experiment| {
         let passed = experiment.checks.iter();
@@ -432,7 +432,7 @@ fn details(section: &DeviceResult) -> Vec<String> {
             .collect();
         match growing.is_empty() {
             true if repeat.trends.iter().any(|t| t.growth == Growth::Unknown) => {
-                "too few cycles to say".to_owned()
+                "too few runs to tell".to_owned()
             }
             true => "flat".to_owned(),
             false => format!("grows: {}", growing.join(", ")),

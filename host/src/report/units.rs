@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use bytesize::ByteSize;
 use cudart_ffi::cudaError_t;
@@ -31,7 +31,7 @@ pub(crate) fn time(ms: f64) -> String {
     }
 }
 
-/// `1 cycle`, `3 cycles`, `8 launches`.
+/// `1 run`, `3 runs`, `8 launches`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
@@ -51,7 +51,7 @@ pub(crate) fn device(device: &DeviceInfo) -> String {
     )
 }
 
-/// What a repeated run watches.
+/// The memory that `--repeat` measures.
 pub(crate) fn memory_kind(kind: MemoryKind) -> &'static str {
     match kind {
         MemoryKind::HostResident => "host, resident",
@@ -61,18 +61,18 @@ pub(crate) fn memory_kind(kind: MemoryKind) -> &'static str {
     }
 }
 
-/// `flat, below 2 KiB per cycle`, `grows by 12 KiB per cycle`.
+/// `flat, below 2 KiB per run`, `grows by 12 KiB per run`.
 pub(crate) fn trend(trend: &Trend) -> String {
-    // Bytes per cycle are shown whole, and never rounded to nothing.
+    // Whole bytes per run, rounded up so that growth is never shown as 0.
     let whole = |value: f64| bytes(value.abs().ceil() as u64);
     match trend.growth {
-        Growth::Grows => format!("grows by {} per cycle", whole(trend.bytes_per_cycle)),
+        Growth::Grows => format!("grows by {} per run", whole(trend.bytes_per_cycle)),
         Growth::Flat if trend.resolution_bytes_per_cycle > 0.0 => format!(
-            "flat, below {} per cycle",
+            "flat, below {} per run",
             whole(trend.resolution_bytes_per_cycle)
         ),
-        Growth::Flat => "flat, to the byte".to_owned(),
-        Growth::Unknown => "not known".to_owned(),
+        Growth::Flat => "flat, exactly".to_owned(),
+        Growth::Unknown => "unknown".to_owned(),
     }
 }
 

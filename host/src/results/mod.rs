@@ -175,9 +175,9 @@ fn once() -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelClock {
-    /// The host's clock: host times and modelled times go together.
+    /// The host's clock; host times include the simulated work.
     Real,
-    /// The modelled cost of each call: host times say nothing of it.
+    /// A clock that advances only by the simulated cost of each call.
     Virtual,
 }
 

@@ -1,29 +1,29 @@
 //! Whether memory grows from cycle to cycle.
 //!
-//! The cycles are cut into a few stretches, and the slope is the median of the
-//! slopes from each stretch's middle to the next: one jump, such as a cache that
-//! fills late, is in one of them, and a leak in all. The first quarter of the cycles
-//! is left out, since it fills caches.
+//! The cycles are divided into sections. The slope is the median of the slopes from the
+//! middle of each section to the next: a single jump, such as a cache that fills late,
+//! affects one of them, and a leak affects all. The first quarter of the cycles is left
+//! out, because it fills caches.
 //!
-//! Memory moves in pages and blocks, so a leak below `noise_bytes` over all
-//! cycles cannot be told from nothing; the result says how much that is a cycle.
+//! Memory changes by pages and blocks, so growth below `noise_bytes` over all cycles
+//! cannot be detected; the result says how much that is per cycle.
 
 use crate::results::{Growth, MemoryKind, Trend, Verdict};
 
 /// Bytes after one cycle.
 pub type Sample = u64;
 
-/// Fewer cycles than this, after those left out, say nothing.
+/// The least number of cycles, without those left out, that gives a trend.
 const LEAST_CYCLES: usize = 5;
 
-/// Stretches of cycles, where there are as many.
-const STRETCHES: usize = 8;
+/// Number of sections, if there are enough cycles.
+const SECTIONS: usize = 8;
 
-/// Growth over all cycles that cannot be told from nothing, in bytes.
+/// Growth over all cycles that cannot be detected, in bytes.
 const fn noise_bytes(kind: MemoryKind, has_driver: bool) -> u64 {
     match kind {
-        // A driver touches what it set aside page by page: on an H200 280 KiB in the
-        // first 700 cycles, and hardly any after.
+        // A driver touches its reserved memory page by page: on an H200 280 KiB in the
+        // first 700 cycles, and hardly any after that.
         MemoryKind::HostResident if has_driver => 320 << 10,
         // A few pages come and go with the allocator and the stack.
         MemoryKind::HostResident => 64 << 10,
@@ -34,8 +34,8 @@ const fn noise_bytes(kind: MemoryKind, has_driver: bool) -> u64 {
     }
 }
 
-/// The trend of these samples, one a cycle; `None` of none. `has_driver` says whether a
-/// GPU's driver is part of the process.
+/// The trend of the samples, one per cycle; `None` without samples. `has_driver` says
+/// whether a GPU driver is loaded into the process.
 #[must_use]
 pub fn of(kind: MemoryKind, samples: &[Sample], has_driver: bool) -> Option<Trend> {
     if samples.is_empty() {
@@ -50,10 +50,10 @@ pub fn of(kind: MemoryKind, samples: &[Sample], has_driver: bool) -> Option<Tren
             bytes_per_cycle: 0.0,
             resolution_bytes_per_cycle: 0.0,
             growth: Growth::Unknown,
-            // Nothing was claimed that could have failed.
+            // There is no claim that could have failed.
             verdict: Verdict::Pass,
             reason: Some(format!(
-                "{cycles} cycles after the first few are too few to say; 7 in all are enough"
+                "{cycles} runs without the first quarter are too few to tell; use --repeat 7 or more"
             )),
         });
     }
@@ -67,7 +67,7 @@ pub fn of(kind: MemoryKind, samples: &[Sample], has_driver: bool) -> Option<Tren
     let (verdict, reason) = match (growth, kind) {
         (Growth::Grows, MemoryKind::DeviceInUse) => (
             Verdict::Inconclusive,
-            Some("the device's memory is that of all its processes".to_owned()),
+            Some("other processes use the device's memory as well".to_owned()),
         ),
         (Growth::Grows, _) => (Verdict::Fail, None),
         (Growth::Flat | Growth::Unknown, _) => (Verdict::Pass, None),
@@ -83,13 +83,13 @@ pub fn of(kind: MemoryKind, samples: &[Sample], has_driver: bool) -> Option<Tren
     })
 }
 
-/// The median of the slopes from stretch to stretch.
+/// The median of the slopes from section to section.
 fn slope(samples: &[Sample]) -> f64 {
-    let stretches = STRETCHES.min(samples.len());
-    let middles: Vec<(f64, f64)> = (0..stretches)
+    let sections = SECTIONS.min(samples.len());
+    let middles: Vec<(f64, f64)> = (0..sections)
         .map(|index| {
-            let start = index * samples.len() / stretches;
-            let end = (index + 1) * samples.len() / stretches;
+            let start = index * samples.len() / sections;
+            let end = (index + 1) * samples.len() / sections;
             let bytes = samples.get(start..end).unwrap_or_default();
             let bytes = bytes.iter().map(|&bytes| bytes as f64).collect();
             ((start + end) as f64 / 2.0, median(bytes))
@@ -103,7 +103,7 @@ fn slope(samples: &[Sample]) -> f64 {
     )
 }
 
-/// The middle value; 0 of none.
+/// The median; 0 without values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(0.0);

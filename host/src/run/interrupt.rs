@@ -1,5 +1,5 @@
-//! Ctrl-C: the run ends after the experiment in progress, so that what was found is
-//! written and what was allocated is freed. A second one ends it at once.
+//! Ctrl-C: the run ends after the experiment in progress, so that results are written
+//! and memory is freed. A second Ctrl-C ends it immediately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,33 +7,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::SIGINT;
 use signal_hook::{SigId, flag, low_level};
 
-/// Whether the user has asked for an end.
+/// Whether the user has pressed Ctrl-C.
 pub(super) struct Interrupt {
-    asked: Arc<AtomicBool>,
+    requested: Arc<AtomicBool>,
     listeners: Vec<SigId>,
 }
 
 impl Interrupt {
-    /// Listens from now on.
+    /// Starts to listen for Ctrl-C.
     pub(super) fn on_ctrl_c() -> Self {
-        let asked = Arc::new(AtomicBool::new(false));
+        let requested = Arc::new(AtomicBool::new(false));
         // In this order: the first signal finds the flag unset, and sets it.
         let listeners = [
-            flag::register_conditional_default(SIGINT, Arc::clone(&asked)),
-            flag::register(SIGINT, Arc::clone(&asked)),
+            flag::register_conditional_default(SIGINT, Arc::clone(&requested)),
+            flag::register(SIGINT, Arc::clone(&requested)),
         ];
         let listeners = listeners.into_iter().filter_map(|listener| {
             listener
-                .inspect_err(|error| log::warn!("Ctrl-C will end this at once: {error}"))
+                .inspect_err(|error| {
+                    log::warn!("Ctrl-C will end the run immediately, without a result: {error}")
+                })
                 .ok()
         });
         let listeners = listeners.collect();
-        Self { asked, listeners }
+        Self {
+            requested,
+            listeners,
+        }
     }
 
-    /// Whether it has come.
-    pub(super) fn asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    /// Whether Ctrl-C was pressed.
+    pub(super) fn requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 }
 

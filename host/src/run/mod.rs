@@ -1,5 +1,5 @@
-//! A run from arguments to result: choose a backend, then on each device load the
-//! kernel and run the experiments, reporting each as it ends.
+//! A run from arguments to result: chooses a backend, then loads the kernel and runs
+//! the experiments on each device, and reports each result as it is made.
 
 mod interrupt;
 mod progress;
@@ -24,13 +24,13 @@ use crate::{compare, completions, explain, plan, report};
 use cuda_graphs::{Device, Kernel, Runtime};
 use interrupt::Interrupt;
 
-/// Does what the arguments ask for.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// [`Stop`] where there is no result: wrong usage, a machine that cannot run this,
-/// or an error before the first experiment. An error in an experiment is part of
-/// the result.
+/// [`Stop`] if there is no result: wrong usage, a machine that cannot run the
+/// experiments, or an error before the first one. An error in an experiment is part
+/// of the result.
 pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
     match &cli.command {
         None if cli.run.list => explain::list(),
@@ -55,7 +55,7 @@ fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
         devices,
         why,
     } = backend::choose(&args.on)?;
-    ask_before_filling(args, is_gpu(&runtime))?;
+    require_consent(args, is_gpu(&runtime))?;
     let outputs = Outputs::new(args.on.files_read());
     if let Some(library) = runtime.path() {
         outputs.add_input(library);
@@ -80,7 +80,7 @@ fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
     Ok(exit::code_of(&run.result))
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a> {
     args: &'a RunArgs,
     choices: Choices,
@@ -97,30 +97,30 @@ impl<'a> Run<'a> {
         self.reporter.begin(&self.result)?;
         for &ordinal in devices {
             self.somebody_reads()?;
-            if self.interrupt.asked() {
+            if self.interrupt.requested() {
                 break;
             }
             self.result.devices.push(DeviceResult::new(ordinal));
             self.device(Device::new(self.runtime, ordinal))?;
         }
         self.result.duration_ms = Some(start.elapsed().as_secs_f64() * 1e3);
-        self.result.interrupted = self.interrupt.asked();
+        self.result.interrupted = self.interrupt.requested();
         self.conclude();
         self.reporter.end(&self.result)?;
         self.waived_everywhere()
     }
 
-    /// One device's section, and what could not be closed after it.
+    /// Runs everything on one device, and records an error of closing its handles.
     fn device(&mut self, device: Device<'a>) -> Result<(), Stop> {
         self.section(device)?;
         if let Some(error) = self.runtime.first_error(None) {
-            // The experiments have ended, and their results are kept.
+            // The experiments have finished, and their results are kept.
             self.note_stop(error.into());
         }
         Ok(())
     }
 
-    /// One device's section, from its first query to its last experiment.
+    /// Runs everything on one device, from the first query to the last experiment.
     fn section(&mut self, device: Device<'a>) -> Result<(), Stop> {
         let (kernel, clock_rate_khz) = match self.kernel(device) {
             Ok(loaded) => loaded,
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         if self.args.repeat == 1 {
             for experiment in chosen {
                 self.somebody_reads()?;
-                if self.interrupt.asked() {
+                if self.interrupt.requested() {
                     break;
                 }
                 self.report_experiment(lab.run(experiment))?;
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
         self.note(|section| {
             let experiments = section.experiments.iter().map(|e| e.verdict);
             let trends = section.repeat.iter().map(|repeat| repeat.verdict);
-            // What was not run has shown nothing.
+            // Experiments that were not run have shown nothing.
             let all_ran = match section.experiments.len() == wanted {
                 true => Verdict::Pass,
                 false => Verdict::Inconclusive,
@@ -184,8 +184,8 @@ impl<'a> Run<'a> {
         Ok(self.reporter.device_end(&self.result)?)
     }
 
-    /// What keeps one of several devices from running is part of the result; with
-    /// one device there is no result.
+    /// Handles a reason why a device cannot run the experiments: with several devices it
+    /// is part of the result; with one device there is no result.
     fn stopped(&mut self, stop: Stop) -> Result<(), Stop> {
         if self.args.on.device != Some(DeviceChoice::All) {
             return Err(stop);
@@ -211,13 +211,13 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// The kernel, loaded on a device that is fit for it and current, and the device's
-    /// clock rate.
+    /// Makes the device current, if it supports graph memory, and loads the kernel.
+    /// Returns the kernel and the device's clock rate.
     fn kernel(&mut self, device: Device<'a>) -> Result<(Kernel<'a>, i32), Stop> {
         let info = device.info()?;
         let clock_rate_khz = info.clock_rate_khz;
         self.note(|section| section.device = Some(info));
-        backend::needs_memory_pools(device)?;
+        backend::needs_memory_pools(self.runtime, device)?;
         let route = self.args.on.kernel_route.into();
         Ok((
             self.source.load_on(self.runtime, device, route)?,
@@ -234,13 +234,16 @@ impl<'a> Run<'a> {
         self.result.verdict = Verdict::worst(devices.chain([all_ran]));
     }
 
-    /// A machine on which no device can do this is waived, as with one device.
+    /// If no device can run the experiments, the run is waived, as with one device.
     fn waived_everywhere(&self) -> Result<(), Stop> {
         let devices = &self.result.devices;
         let waived = |device: &DeviceResult| device.stopped.as_ref().is_some_and(|s| s.waived);
         match devices.last().and_then(|device| device.stopped.as_ref()) {
             Some(stopped) if devices.iter().all(waived) => Err(Stop::waived(
-                format!("no device can run this; the last: {}", stopped.what),
+                format!(
+                    "no device can run the experiments; the last one: {}",
+                    stopped.what
+                ),
                 stopped.remedy.clone(),
             )),
             _ => Ok(()),
@@ -258,7 +261,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Changes the section of the device in turn.
+    /// Changes the result of the current device.
     fn note(&mut self, change: impl FnOnce(&mut DeviceResult)) {
         if let Some(section) = self.result.devices.last_mut() {
             change(section);
@@ -266,8 +269,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether an experiment may take a device's free memory: of a GPU if the user says
-/// so, of the model at any time.
+/// Whether an experiment may allocate all free device memory: on a GPU only with
+/// `--yes`, on the simulated GPU always.
 fn may_fill_the_device(args: &RunArgs, is_gpu: bool) -> bool {
     args.yes || !is_gpu
 }
@@ -276,9 +279,9 @@ fn is_gpu(runtime: &Runtime) -> bool {
     runtime.model_description().is_none()
 }
 
-/// Refuses an experiment that needs the user's consent and was named without it;
-/// among all of them it is only left out.
-fn ask_before_filling(args: &RunArgs, is_gpu: bool) -> Result<(), Stop> {
+/// Refuses an experiment that needs `--yes` and was named without it. With `all` such
+/// an experiment is only skipped.
+fn require_consent(args: &RunArgs, is_gpu: bool) -> Result<(), Stop> {
     if may_fill_the_device(args, is_gpu) {
         return Ok(());
     }
@@ -287,16 +290,16 @@ fn ask_before_filling(args: &RunArgs, is_gpu: bool) -> Result<(), Stop> {
             [one] if one.fills_the_device() => {
                 return Err(Stop::usage(
                     format!(
-                        "{} takes the GPU's free memory, all but {} (--leave)",
+                        "{} allocates all free GPU memory except {} (--leave)",
                         one.name, args.leave
                     ),
-                    "add --yes if nobody else needs that memory",
+                    "add --yes if no other program needs that memory",
                 ));
             }
             many => {
                 for left_out in many.iter().filter(|one| one.fills_the_device()) {
                     log::warn!(
-                        "{} is left out, since it fills the GPU; --yes runs it",
+                        "{} is skipped, because it allocates all free GPU memory; add --yes to run it",
                         left_out.name
                     );
                 }
@@ -371,22 +374,22 @@ mod tests {
 
     use super::*;
 
-    fn asked(arguments: &[&str], is_gpu: bool) -> Result<(), Stop> {
+    fn consent(arguments: &[&str], is_gpu: bool) -> Result<(), Stop> {
         let program = std::iter::once(&"graph-memory-footprint");
         let cli = Cli::try_parse_from(program.chain(arguments)).expect("valid arguments");
-        ask_before_filling(&cli.run, is_gpu)
+        require_consent(&cli.run, is_gpu)
     }
 
     #[test]
-    fn what_fills_a_gpu_is_asked_about_and_on_the_model_it_just_runs() {
+    fn an_experiment_that_allocates_all_gpu_memory_needs_consent() {
         let named = ["--experiment", "out-of-memory"];
-        let refused = asked(&named, true).expect_err("it asks");
+        let refused = consent(&named, true).expect_err("consent is required");
         assert_eq!(refused.kind, StopKind::Usage);
         assert!(refused.remedy.contains("--yes"), "{}", refused.remedy);
-        assert_eq!(asked(&named, false), Ok(()));
-        assert_eq!(asked(&[&named[..], &["--yes"]].concat(), true), Ok(()));
-        // Among all it is left out, and of the sample's four none fills anything.
-        assert_eq!(asked(&["--experiment", "all"], true), Ok(()));
-        assert_eq!(asked(&[], true), Ok(()));
+        assert_eq!(consent(&named, false), Ok(()));
+        assert_eq!(consent(&[&named[..], &["--yes"]].concat(), true), Ok(()));
+        // With `all` it is skipped, and none of the sample's four needs it.
+        assert_eq!(consent(&["--experiment", "all"], true), Ok(()));
+        assert_eq!(consent(&[], true), Ok(()));
     }
 }

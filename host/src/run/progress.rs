@@ -1,13 +1,13 @@
-//! One line on a terminal that says how far a long run is.
+//! One line on a terminal that shows the progress of a long run.
 
 use std::io::{self, IsTerminal, Write};
 
-/// The line; nothing at all where standard error is no terminal.
+/// The progress line. It is shown only if standard error is a terminal.
 pub(super) struct Progress {
     shown: bool,
 }
 
-/// Back to the line's start, and clear to its end.
+/// Moves to the start of the line and clears it.
 const CLEAR: &str = "\r\x1b[K";
 
 impl Progress {
@@ -20,7 +20,7 @@ impl Progress {
     /// Replaces the line.
     pub(super) fn say(&self, line: &str) {
         if self.shown {
-            // A line that cannot be shown is no reason to stop.
+            // An error here is no reason to stop.
             let _ = write!(io::stderr(), "{CLEAR}{line}").and_then(|()| io::stderr().flush());
         }
     }

@@ -1,4 +1,5 @@
-//! The experiments many times in one process, and the memory after each cycle.
+//! Runs the experiments many times in one process and records the memory after each
+//! run (a cycle).
 
 use std::time::Instant;
 
@@ -9,8 +10,7 @@ use crate::host_memory;
 use crate::results::trend;
 use crate::results::{Cycle, ExperimentResult, MemoryKind, Repeat, Verdict};
 
-/// What a trend is of: the memory after a cycle, less what the record of the cycles had
-/// taken of it by then.
+/// The memory after a cycle without the memory that the record of the cycles takes.
 fn without_record(cycle: &Cycle, kind: MemoryKind) -> Option<u64> {
     let record = match kind {
         MemoryKind::HostResident => cycle.cycle.saturating_mul(size_of::<Cycle>()),
@@ -20,35 +20,35 @@ fn without_record(cycle: &Cycle, kind: MemoryKind) -> Option<u64> {
     Some(bytes.saturating_sub(record as u64))
 }
 
-/// What the cycles gave.
+/// The result of the cycles.
 pub(super) struct Cycles {
     pub(super) repeat: Repeat,
     /// The experiments of [`Repeat::kept_cycle`].
     pub(super) kept: Vec<ExperimentResult>,
 }
 
-/// Runs the cycles. Experiments of one cycle only are kept: those of the first, or
-/// of the first with a worse verdict.
+/// Runs the cycles. It keeps the experiments of one cycle only: the first, or the first
+/// with a worse verdict.
 pub(super) fn cycles(
     lab: &Lab<'_>,
     experiments: &[&'static Experiment],
-    asked: usize,
+    requested: usize,
     interrupt: &Interrupt,
 ) -> Cycles {
     let progress = Progress::new();
     let mut cycles: Vec<Cycle> = Vec::new();
     let mut kept: (usize, Vec<ExperimentResult>) = (0, Vec::new());
-    for number in 1..=asked {
-        if interrupt.asked() {
+    for number in 1..=requested {
+        if interrupt.requested() {
             break;
         }
         let start = Instant::now();
         let mut ran = Vec::with_capacity(experiments.len());
         for experiment in experiments {
-            if interrupt.asked() {
+            if interrupt.requested() {
                 break;
             }
-            progress.say(&format!("cycle {number} of {asked}: {}", experiment.name));
+            progress.say(&format!("run {number} of {requested}: {}", experiment.name));
             ran.push(lab.run(experiment));
         }
         let whole = ran.len() == experiments.len();
@@ -57,7 +57,7 @@ pub(super) fn cycles(
         if first || verdict > worst(&kept.1) {
             kept = (number, ran);
         }
-        // Half a cycle has no place in a row of whole ones.
+        // An incomplete cycle is not compared with complete ones.
         if !whole {
             break;
         }
@@ -77,7 +77,7 @@ pub(super) fn cycles(
     ]
     .into_iter()
     .filter_map(|kind| {
-        // Memory that is not known after every cycle has no trend.
+        // Without the memory after every cycle there is no trend.
         let samples: Option<Vec<_>> = cycles
             .iter()
             .map(|cycle| without_record(cycle, kind))
@@ -87,7 +87,7 @@ pub(super) fn cycles(
     .collect();
     Cycles {
         repeat: Repeat {
-            cycles_requested: asked,
+            cycles_requested: requested,
             verdict: Verdict::worst(trends.iter().map(|trend| trend.verdict)),
             cycles,
             kept_cycle: kept.0,

@@ -222,9 +222,17 @@ fn device_checks(
                         header.version, header.target
                     )
                 })
-                .map_err(|refusal| Trouble::new(refusal.to_string(), refusal.remedy())),
+                .map_err(|refusal| {
+                    Trouble::new(
+                        refusal.to_string(),
+                        format!(
+                            "{}, or use the PTX that `cargo xtask kernel --with rustc` makes",
+                            refusal.remedy()
+                        ),
+                    )
+                }),
             None => Err(Trouble::new(
-                format!("{file} is no PTX"),
+                format!("{file} is not PTX"),
                 "git checkout kernels-rs/ptx",
             )),
         };
