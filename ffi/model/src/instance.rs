@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cudart_ffi::{cudaError_t, cudaStreamCaptureMode};
 
@@ -80,6 +80,8 @@ static PROCESS: OnceLock<Arc<Instance>> = OnceLock::new();
 #[derive(Debug)]
 pub(crate) struct Instance {
     state: Mutex<State>,
+    /// A thread has stopped doing work on memory that others wait for.
+    pub(crate) work_done: Condvar,
 }
 
 /// What the lock protects.
@@ -110,6 +112,7 @@ impl Instance {
                 faults_hit: Vec::new(),
                 misconfigured: false,
             }),
+            work_done: Condvar::new(),
         }
     }
 

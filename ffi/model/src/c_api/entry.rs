@@ -1,6 +1,7 @@
 //! What every call has in common: counting, faults, cost, the last error.
 
-use std::sync::MutexGuard;
+use std::cell::Cell;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cudart_ffi::cudaError_t;
@@ -8,11 +9,17 @@ use cudart_ffi::cudaError_t;
 use crate::clock::Nanos;
 use crate::functions::FunctionId;
 use crate::instance::{self, Instance, State, ThreadState};
+use crate::objects::effects::Effect;
 use crate::profile::{Costs, nanos};
-use crate::runtime::{Caller, Runtime};
+use crate::runtime::{Caller, Runtime, carry_out};
 
 /// Sleeping wakes late by about this much; what is left is spent looking.
 const SLEEP_SLACK: Duration = Duration::from_micros(150);
+
+thread_local! {
+    /// The thread is doing work on memory, or in a function of the program.
+    static WORKING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// One call while it runs: the runtime that it talks to, and its thread's state.
 pub(super) struct Call<'a> {
@@ -38,17 +45,64 @@ impl Call<'_> {
         runtime
     }
 
-    /// Calls the functions of host nodes that the call has reached, without the lock, and
-    /// does what comes after each.
-    fn call_host_functions(&mut self) {
-        while let Some(host) = self.runtime().next_host_call() {
-            self.state = None;
-            super::pointers::call_host(host);
+    /// Does the work on memory that the call has queued, without the lock, after the work
+    /// that other calls queued before.
+    fn do_work(&mut self) {
+        let Some(target) = self.runtime().work().take_own() else {
+            return;
+        };
+        // A function of the program, which is part of that work, made this call.
+        if WORKING.get() {
+            return;
         }
+        while !self.runtime().work().is_done(target) {
+            if self.runtime().work().busy {
+                self.wait_for_work();
+                continue;
+            }
+            self.runtime().work().busy = true;
+            while !self.runtime().work().is_done(target)
+                && let Some(effect) = self.runtime().work().pop()
+            {
+                self.do_one(&effect);
+                self.runtime().work().finished();
+            }
+            self.runtime().work().busy = false;
+            if self.runtime().work().waiters > 0 {
+                self.instance.work_done.notify_all();
+            }
+        }
+    }
+
+    fn do_one(&mut self, effect: &Effect) {
+        if let Effect::EndAllocations(which) = effect {
+            self.runtime().end_allocations(which);
+            return;
+        }
+        self.state = None;
+        WORKING.set(true);
+        match effect {
+            Effect::Host(host) => super::pointers::call_host(*host),
+            other => carry_out(other, &|address| {
+                self.instance.lock().runtime.memory_at(address)
+            }),
+        }
+        WORKING.set(false);
+    }
+
+    /// Waits until another thread has stopped doing work.
+    fn wait_for_work(&mut self) {
+        self.runtime().work().waiters += 1;
+        if let Some(state) = self.state.take() {
+            let state = self.instance.work_done.wait(state);
+            self.state = Some(state.unwrap_or_else(PoisonError::into_inner));
+        }
+        self.runtime().work().waiters -= 1;
     }
 
     /// Waits until the model's clock has reached `time`.
     pub(super) fn wait_until(&mut self, time: Nanos) {
+        self.do_work();
         let Some(left) = self.runtime().clock_mut().wait_until(time) else {
             return;
         };
@@ -81,7 +135,7 @@ pub(super) fn run(
             .allowed_beside_captures(function)
             .and_then(|()| body(&mut call)),
     };
-    call.call_host_functions();
+    call.do_work();
     let code = result.err().unwrap_or(cudaError_t::SUCCESS);
     // "Not ready" is an answer and no error that is remembered.
     if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {

@@ -81,6 +81,13 @@ pub(crate) fn write_host(address: u64, bytes: &[u8]) {
     }
 }
 
+/// Whether the program's memory holds these bytes, under the contract of [`read_host`].
+pub(crate) fn host_holds(address: u64, bytes: &[u8]) -> bool {
+    // SAFETY: the program promises this range; it is only read.
+    let there = unsafe { core::slice::from_raw_parts(address as *const u8, bytes.len()) };
+    there == bytes
+}
+
 /// Calls a function that the program gave for a host node.
 pub(super) fn call_host(call: HostCall) {
     let function = call.function as *const c_void;

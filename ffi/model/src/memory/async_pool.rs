@@ -3,9 +3,10 @@
 //! Simpler than the driver's: each allocation gets new addresses, and only the sizes
 //! decide what the pool holds. It is apart from the graphs' memory (R44).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Nanos;
+use crate::memory::contents::Contents;
 
 /// Physical memory comes to the pool in these units. Assumed: the graphs' block on
 /// the H200 (M1).
@@ -15,17 +16,20 @@ const UNIT: u64 = 32 << 20;
 const STEP: u64 = 512;
 
 /// One allocation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Pooled {
     bytes: u64,
     /// Freed in stream order at this time.
     freed_at: Option<Nanos>,
+    contents: Contents,
 }
 
 /// The pool.
 #[derive(Debug)]
 pub struct AsyncPool {
     allocations: BTreeMap<u64, Pooled>,
+    /// Time and address of frees whose time has not come.
+    due: BTreeSet<(Nanos, u64)>,
     next: u64,
     used: u64,
     reserved: u64,
@@ -38,6 +42,7 @@ impl AsyncPool {
     pub fn new(base: u64) -> Self {
         Self {
             allocations: BTreeMap::new(),
+            due: BTreeSet::new(),
             next: base,
             used: 0,
             reserved: 0,
@@ -71,8 +76,7 @@ impl AsyncPool {
     /// How many allocations are not freed.
     #[must_use]
     pub fn count(&self) -> usize {
-        let live = |pooled: &&Pooled| pooled.freed_at.is_none();
-        self.allocations.values().filter(live).count()
+        self.allocations.len() - self.due.len()
     }
 
     /// Allocates, with `room` bytes left on the device. `None`: not enough.
@@ -92,8 +96,14 @@ impl AsyncPool {
             .checked_add(bytes.checked_next_multiple_of(UNIT)?)?;
         self.used += bytes;
         self.reserved = self.reserved.max(wanted);
-        let freed_at = None;
-        self.allocations.insert(address, Pooled { bytes, freed_at });
+        self.allocations.insert(
+            address,
+            Pooled {
+                bytes,
+                freed_at: None,
+                contents: Contents::default(),
+            },
+        );
         Some(address)
     }
 
@@ -102,6 +112,7 @@ impl AsyncPool {
         match self.allocations.get_mut(&address) {
             Some(pooled) if pooled.freed_at.is_none() => {
                 pooled.freed_at = Some(time);
+                self.due.insert((time, address));
                 true
             }
             _ => false,
@@ -120,14 +131,30 @@ impl AsyncPool {
 
     /// Carries out the frees whose time has come.
     pub fn settle(&mut self, now: Nanos) {
-        let used = &mut self.used;
-        self.allocations.retain(|_, pooled| {
-            let due = pooled.freed_at.is_some_and(|time| time <= now);
-            if due {
-                *used -= pooled.bytes;
+        while let Some(&(time, address)) = self.due.first()
+            && time <= now
+        {
+            self.due.pop_first();
+            if let Some(pooled) = self.allocations.remove(&address) {
+                self.used -= pooled.bytes;
             }
-            !due
-        });
+        }
+    }
+
+    /// The allocation that an address is in: its first address, its bytes and what it
+    /// holds.
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
+        let (&start, pooled) = self.allocations.range(..=address).next_back()?;
+        let is_in = pooled.freed_at.is_none() && address - start < pooled.bytes;
+        is_in.then_some((start, pooled.bytes, &pooled.contents))
+    }
+
+    /// The first address of the next allocation above an address.
+    #[must_use]
+    pub fn next_above(&self, address: u64) -> Option<u64> {
+        let (&start, _) = self.allocations.range(address.checked_add(1)?..).next()?;
+        Some(start)
     }
 
     /// Gives back what is not allocated, down to `keep` bytes.

@@ -1,184 +1,489 @@
 //! What memory holds: the bytes that copies, memsets and kernels have written.
 //!
-//! Kept by physical memory and not by address, so that graphs that share a block see
-//! what the other wrote there (R5, R10). What nothing has written is not kept, and
-//! reads as [`NEVER_WRITTEN`].
+//! Each allocation of plain memory and each block of physical memory has contents of its
+//! own. Graphs that share a block see what the other one wrote there (R5, R10), and
+//! contents go with the memory that they are in. Contents can be used without the lock
+//! of the simulated runtime.
+//!
+//! Only what was written is kept, in pages. A page or a longer run that repeats the same
+//! four bytes, zeroes for example, is kept as these four bytes. So memory that is
+//! allocated and never written, or only set, takes no memory of the host.
 
 use std::collections::BTreeMap;
-
-use crate::memory::pool::BlockId;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What memory reads as before anything was written: not zero, so that a program that
 /// counts on zeroes is found out.
 pub const NEVER_WRITTEN: u8 = 0xcd;
 
-/// Bytes are kept in pieces of this size, which no two allocations share.
-pub const PIECE: u64 = 512;
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+const PAGE_BYTES: u64 = PAGE as u64;
 
-/// What memory a piece is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Backing {
-    /// Plain or pool memory, which is where its address says for good.
-    Plain,
-    /// A block of a device's graph memory.
-    Block(usize, BlockId),
-}
-
-/// Where a byte is: the memory, and the distance from its start. For plain memory
-/// that is the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The memory.
-    pub backing: Backing,
-    /// Bytes from its start.
-    pub offset: u64,
-}
-
-/// Everything that was written.
-#[derive(Debug, Default)]
-pub struct Contents {
-    /// What was written byte by byte.
-    pieces: BTreeMap<(Backing, u64), Box<[u8; PIECE as usize]>>,
-    /// What memsets wrote, where no piece is: by the first byte, the byte after the
-    /// last and the value. None overlaps another.
-    fills: BTreeMap<(Backing, u64), (u64, u8)>,
-}
+/// The contents of an allocation or of a block, which nothing has used so far, or which
+/// are shared with those who use them.
+#[derive(Default)]
+pub struct Contents(OnceLock<Shared>);
 
 impl Contents {
-    /// The byte at a place.
+    /// The contents, for use without the lock of the simulated runtime.
     #[must_use]
-    pub fn read(&self, place: Place) -> u8 {
-        match self.pieces.get(&(place.backing, place.offset / PIECE)) {
-            Some(piece) => {
-                let at = (place.offset % PIECE) as usize;
-                piece.get(at).copied().unwrap_or(NEVER_WRITTEN)
+    pub fn share(&self) -> Shared {
+        self.0.get_or_init(Shared::default).clone()
+    }
+}
+
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.0.get().is_some();
+        f.debug_struct("Contents").field("used", &used).finish()
+    }
+}
+
+/// Contents that are in use.
+#[derive(Debug, Clone, Default)]
+pub struct Shared(Arc<Mutex<Written>>);
+
+/// Part of what memory holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// The same four bytes again and again, the first of them at offsets that are
+    /// multiples of four.
+    Repeated {
+        /// The four bytes.
+        pattern: [u8; 4],
+        /// How many bytes in all.
+        bytes: u64,
+    },
+    /// Nothing was written here.
+    NeverWritten {
+        /// How many bytes.
+        bytes: u64,
+    },
+}
+
+impl Part<'_> {
+    /// How many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Repeated { bytes, .. } | Self::NeverWritten { bytes } => *bytes,
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Written> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads bytes from an offset on.
+    pub fn read(&self, offset: u64, to: &mut [u8]) {
+        let bytes = to.len() as u64;
+        self.lock().for_each_part(offset, bytes, |at, part| {
+            let from = (at - offset) as usize;
+            let Some(room) = to.get_mut(from..from + part.bytes() as usize) else {
+                return;
+            };
+            match part {
+                Part::Bytes(bytes) => room.copy_from_slice(bytes),
+                Part::Repeated { pattern, .. } => repeat(pattern, at, room),
+                Part::NeverWritten { .. } => room.fill(NEVER_WRITTEN),
             }
-            None => self.filled(place),
+        });
+    }
+
+    /// Calls `visit` with each part of a range and the offset of the part, in ascending
+    /// order.
+    pub fn for_each_part(&self, offset: u64, bytes: u64, visit: impl FnMut(u64, Part<'_>)) {
+        self.lock().for_each_part(offset, bytes, visit);
+    }
+
+    /// Writes bytes from an offset on. Returns how many pages that took.
+    pub fn write(&self, offset: u64, from: &[u8]) -> u64 {
+        self.lock().write(offset, from)
+    }
+
+    /// Writes a range from `source`, which is called with offsets and with room for what
+    /// belongs there.
+    pub fn write_from(&self, offset: u64, bytes: u64, source: impl FnMut(u64, &mut [u8])) {
+        self.lock().write_from(offset, bytes, source);
+    }
+
+    /// Repeats four bytes over a range; the first of them goes to offsets that are
+    /// multiples of four.
+    pub fn fill(&self, offset: u64, bytes: u64, pattern: [u8; 4]) {
+        self.lock().fill(offset, bytes, Some(pattern));
+    }
+
+    /// Makes a range as if nothing had been written there.
+    pub fn clear(&self, offset: u64, bytes: u64) {
+        self.lock().fill(offset, bytes, None);
+    }
+
+    /// How many pages and runs are kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        let written = self.lock();
+        written.pages.len() + written.runs.len()
+    }
+}
+
+/// Repeats four bytes over room that starts at an offset.
+fn repeat(pattern: [u8; 4], offset: u64, room: &mut [u8]) {
+    if pattern == [pattern[0]; 4] {
+        room.fill(pattern[0]);
+        return;
+    }
+    let mut pattern = pattern;
+    pattern.rotate_left((offset % 4) as usize);
+    let mut quads = room.chunks_exact_mut(4);
+    for quad in &mut quads {
+        quad.copy_from_slice(&pattern);
+    }
+    let rest = quads.into_remainder();
+    let length = rest.len();
+    rest.copy_from_slice(&pattern[..length]);
+}
+
+type Page = Box<[u8; PAGE]>;
+
+/// A run that repeats four bytes.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    end: u64,
+    pattern: [u8; 4],
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    /// By number. Where a page is, it counts, and no run.
+    pages: BTreeMap<u64, Page>,
+    /// By first byte. None overlaps another.
+    runs: BTreeMap<u64, Run>,
+}
+
+impl Written {
+    fn for_each_part(&self, offset: u64, bytes: u64, mut visit: impl FnMut(u64, Part<'_>)) {
+        let end = offset.saturating_add(bytes);
+        let mut at = offset;
+        let first = offset / PAGE_BYTES;
+        for (&number, page) in self.pages.range(first..end.div_ceil(PAGE_BYTES).max(first)) {
+            let start = (number * PAGE_BYTES).max(offset);
+            self.for_each_run(at, start, &mut visit);
+            at = ((number + 1) * PAGE_BYTES).min(end);
+            let within = |offset: u64| (offset - number * PAGE_BYTES) as usize;
+            if let Some(bytes) = page.get(within(start)..within(at)) {
+                visit(start, Part::Bytes(bytes));
+            }
+        }
+        self.for_each_run(at, end, &mut visit);
+    }
+
+    /// The parts of a range that no page is in.
+    fn for_each_run(&self, start: u64, end: u64, visit: &mut impl FnMut(u64, Part<'_>)) {
+        let mut at = start;
+        while at < end {
+            let (to, pattern) = match self.run_at(at) {
+                Some(run) => (run.end, Some(run.pattern)),
+                None => {
+                    let next = self.runs.range(at..end).next();
+                    (next.map_or(end, |(&next, _)| next), None)
+                }
+            };
+            let to = to.min(end);
+            let bytes = to - at;
+            visit(
+                at,
+                match pattern {
+                    Some(pattern) => Part::Repeated { pattern, bytes },
+                    None => Part::NeverWritten { bytes },
+                },
+            );
+            at = to;
         }
     }
 
-    fn filled(&self, place: Place) -> u8 {
-        let before = (place.backing, 0)..=(place.backing, place.offset);
-        match self.fills.range(before).next_back() {
-            Some((_, &(end, value))) if place.offset < end => value,
-            _ => NEVER_WRITTEN,
-        }
+    /// The run that a byte is in.
+    fn run_at(&self, offset: u64) -> Option<Run> {
+        let (_, run) = self.runs.range(..=offset).next_back()?;
+        (offset < run.end).then_some(*run)
     }
 
-    /// Writes a byte.
-    pub fn write(&mut self, place: Place, value: u8) {
-        let number = place.offset / PIECE;
-        let key = (place.backing, number);
-        if !self.pieces.contains_key(&key) {
-            let bytes = std::array::from_fn(|at| {
-                let offset = number * PIECE + at as u64;
-                self.filled(Place { offset, ..place })
+    /// A page for writing, with what its place holds so far.
+    fn page(&mut self, number: u64, is_new: &mut u64) -> &mut [u8; PAGE] {
+        if !self.pages.contains_key(&number) {
+            *is_new += 1;
+            let mut page: Page = Box::new([NEVER_WRITTEN; PAGE]);
+            let start = number * PAGE_BYTES;
+            self.for_each_run(start, start + PAGE_BYTES, &mut |at, part| {
+                if let Part::Repeated { pattern, bytes } = part {
+                    let from = (at - start) as usize;
+                    if let Some(room) = page.get_mut(from..from + bytes as usize) {
+                        repeat(pattern, at, room);
+                    }
+                }
             });
-            self.pieces.insert(key, Box::new(bytes));
+            self.pages.insert(number, page);
         }
-        if let Some(piece) = self.pieces.get_mut(&key)
-            && let Some(byte) = piece.get_mut((place.offset % PIECE) as usize)
-        {
-            *byte = value;
-        }
+        self.pages
+            .entry(number)
+            .or_insert_with(|| Box::new([NEVER_WRITTEN; PAGE]))
     }
 
-    /// Writes this many bytes of one memory.
-    pub fn fill(&mut self, place: Place, bytes: u64, value: u8) {
-        let Place {
-            backing,
-            offset: start,
-        } = place;
-        let end = start.saturating_add(bytes);
-        let pieces = (backing, start / PIECE)..(backing, end.div_ceil(PIECE));
-        for (&(_, number), piece) in self.pieces.range_mut(pieces) {
-            for (byte, offset) in piece.iter_mut().zip(number * PIECE..) {
-                if (start..end).contains(&offset) {
-                    *byte = value;
+    fn write(&mut self, offset: u64, from: &[u8]) -> u64 {
+        let mut new_pages = 0;
+        let mut offset = offset;
+        let mut from = from;
+        while !from.is_empty() {
+            let within = (offset % PAGE_BYTES) as usize;
+            let (now, later) = from.split_at(from.len().min(PAGE - within));
+            let page = self.page(offset / PAGE_BYTES, &mut new_pages);
+            if let Some(room) = page.get_mut(within..within + now.len()) {
+                room.copy_from_slice(now);
+            }
+            offset += now.len() as u64;
+            from = later;
+        }
+        new_pages
+    }
+
+    fn write_from(&mut self, offset: u64, bytes: u64, mut source: impl FnMut(u64, &mut [u8])) {
+        let end = offset.saturating_add(bytes);
+        let mut at = offset;
+        // Whole pages that repeat four bytes become one run at the end.
+        let mut pending: Option<(u64, Run)> = None;
+        let mut spare: Option<Page> = None;
+        while at < end {
+            let number = at / PAGE_BYTES;
+            let within = (at % PAGE_BYTES) as usize;
+            let length = (PAGE - within).min((end - at) as usize);
+            if length < PAGE {
+                if let Some(room) = self.page(number, &mut 0).get_mut(within..within + length) {
+                    source(at, room);
+                }
+                at += length as u64;
+                continue;
+            }
+            let mut page = spare.take().unwrap_or_else(|| Box::new([0; PAGE]));
+            source(at, &mut page[..]);
+            let next = at + PAGE_BYTES;
+            match repeated(&page) {
+                None => spare = self.pages.insert(number, page),
+                Some(pattern) => {
+                    spare = Some(page);
+                    match &mut pending {
+                        Some((_, run)) if run.end == at && run.pattern == pattern => {
+                            run.end = next;
+                        }
+                        other => {
+                            let new = Run { end: next, pattern };
+                            if let Some((start, run)) = other.replace((at, new)) {
+                                self.fill(start, run.end - start, Some(run.pattern));
+                            }
+                        }
+                    }
                 }
             }
+            at = next;
         }
-        let overlapping: Vec<_> = self
-            .fills
-            .range((backing, 0)..(backing, end))
-            .map(|(&(_, from), &(to, old))| (from, to, old))
-            .filter(|&(_, to, _)| to > start)
-            .collect();
-        for (from, to, old) in overlapping {
-            self.fills.remove(&(backing, from));
-            if from < start {
-                self.fills.insert((backing, from), (start, old));
-            }
-            if to > end {
-                self.fills.insert((backing, end), (to, old));
-            }
-        }
-        if start < end {
-            self.fills.insert((backing, start), (end, value));
+        if let Some((start, run)) = pending {
+            self.fill(start, run.end - start, Some(run.pattern));
         }
     }
 
-    /// Forgets what is in memory that is no longer there: `is_there` says of the first
-    /// byte of each part.
-    pub fn keep(&mut self, is_there: impl Fn(Place) -> bool) {
-        self.pieces.retain(|&(backing, number), _| {
-            let offset = number * PIECE;
-            is_there(Place { backing, offset })
-        });
-        self.fills
-            .retain(|&(backing, offset), _| is_there(Place { backing, offset }));
+    /// Repeats a pattern over a range, or with none forgets what is there.
+    fn fill(&mut self, offset: u64, bytes: u64, pattern: Option<[u8; 4]>) {
+        let end = offset.saturating_add(bytes);
+        if offset >= end {
+            return;
+        }
+        // Pages that are covered whole go, others are written.
+        let whole = offset.div_ceil(PAGE_BYTES)..end / PAGE_BYTES;
+        if whole.start < whole.end {
+            self.pages.extract_if(whole, |_, _| true).for_each(drop);
+        }
+        for number in [offset / PAGE_BYTES, (end - 1) / PAGE_BYTES] {
+            let start = number * PAGE_BYTES;
+            let (from, to) = (offset.max(start), end.min(start + PAGE_BYTES));
+            if let Some(page) = self.pages.get_mut(&number)
+                && let Some(room) = page.get_mut((from - start) as usize..(to - start) as usize)
+            {
+                repeat(pattern.unwrap_or([NEVER_WRITTEN; 4]), from, room);
+            }
+        }
+        self.cut_runs(offset, end);
+        if let Some(pattern) = pattern {
+            self.add_run(offset, Run { end, pattern });
+        }
     }
 
-    /// How many parts are kept.
-    #[must_use]
-    pub fn parts(&self) -> usize {
-        self.pieces.len() + self.fills.len()
+    /// Takes a range out of the runs.
+    fn cut_runs(&mut self, offset: u64, end: u64) {
+        if let Some((_, run)) = self.runs.range_mut(..offset).next_back()
+            && run.end > offset
+        {
+            let cut = Run { ..*run };
+            run.end = offset;
+            if cut.end > end {
+                self.runs.insert(end, cut);
+            }
+        }
+        while let Some((&start, &run)) = self.runs.range(offset..end).next() {
+            self.runs.remove(&start);
+            if run.end > end {
+                self.runs.insert(end, run);
+            }
+        }
     }
+
+    /// Adds a run where none is, joined with its neighbours where it goes on from them.
+    fn add_run(&mut self, offset: u64, mut run: Run) {
+        if let Some(&after) = self.runs.get(&run.end)
+            && after.pattern == run.pattern
+        {
+            self.runs.remove(&run.end);
+            run.end = after.end;
+        }
+        if let Some((_, before)) = self.runs.range_mut(..offset).next_back()
+            && before.end == offset
+            && before.pattern == run.pattern
+        {
+            before.end = run.end;
+            return;
+        }
+        self.runs.insert(offset, run);
+    }
+}
+
+/// The four bytes that a whole page repeats, if it does.
+fn repeated(page: &[u8; PAGE]) -> Option<[u8; 4]> {
+    let (head, rest) = page.split_first_chunk::<4>()?;
+    (rest == &page[..PAGE - 4]).then_some(*head)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plain(offset: u64) -> Place {
-        Place {
-            backing: Backing::Plain,
-            offset,
-        }
+    fn read(contents: &Shared, offset: u64, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        contents.read(offset, &mut bytes);
+        bytes
     }
 
     #[test]
     fn what_was_written_is_read_and_all_else_is_not_zero() {
-        let mut contents = Contents::default();
-        contents.write(plain(PIECE - 1), 1);
-        contents.write(plain(PIECE), 2);
-        let read: Vec<_> = (PIECE - 2..PIECE + 2)
-            .map(|at| contents.read(plain(at)))
-            .collect();
-        assert_eq!(read, [NEVER_WRITTEN, 1, 2, NEVER_WRITTEN]);
-        assert_eq!(contents.parts(), 2);
+        let contents = Shared::default();
+        assert_eq!(contents.write(PAGE_BYTES - 1, &[1, 2]), 2);
+        assert_eq!(
+            read(&contents, PAGE_BYTES - 2, 4),
+            [NEVER_WRITTEN, 1, 2, NEVER_WRITTEN]
+        );
+        assert_eq!(contents.kept(), 2);
     }
 
     #[test]
-    fn memsets_and_bytes_overwrite_each_other_in_their_order() {
-        let mut contents = Contents::default();
-        contents.fill(plain(0), 4 * PIECE, 9);
-        contents.write(plain(PIECE + 1), 3);
-        contents.fill(plain(PIECE + 2), PIECE, 7);
-        contents.fill(plain(3), 2, 5);
-        let read = |at| contents.read(plain(at));
-        assert_eq!([2, 3, 4, 5].map(read), [9, 5, 5, 9]);
-        let around = [0, 1, 2, 3, PIECE, PIECE + 1, PIECE + 2].map(|at| read(PIECE + at));
-        assert_eq!(around, [9, 3, 7, 7, 7, 7, 9]);
-        assert_eq!(read(4 * PIECE), NEVER_WRITTEN);
+    fn sets_and_writes_overwrite_each_other_in_their_order() {
+        let contents = Shared::default();
+        contents.fill(0, 4 * PAGE_BYTES, [9; 4]);
+        contents.write(PAGE_BYTES + 1, &[3]);
+        contents.fill(PAGE_BYTES + 2, PAGE_BYTES, [7; 4]);
+        contents.fill(3, 2, [5; 4]);
+        assert_eq!(read(&contents, 2, 4), [9, 5, 5, 9]);
+        assert_eq!(read(&contents, PAGE_BYTES, 4), [9, 3, 7, 7]);
+        assert_eq!(read(&contents, 2 * PAGE_BYTES + 1, 2), [7, 9]);
+        assert_eq!(read(&contents, 4 * PAGE_BYTES, 1), [NEVER_WRITTEN]);
+        contents.clear(4, PAGE_BYTES);
+        assert_eq!(read(&contents, 3, 2), [5, NEVER_WRITTEN]);
+        assert_eq!(read(&contents, PAGE_BYTES + 3, 2), [NEVER_WRITTEN, 7]);
     }
 
     #[test]
-    fn memory_that_went_takes_its_contents_along() {
-        let mut contents = Contents::default();
-        contents.write(plain(0), 1);
-        contents.write(plain(PIECE), 2);
-        contents.keep(|place| place.offset >= PIECE);
-        assert_eq!((contents.parts(), contents.read(plain(PIECE))), (1, 2));
+    fn zeroes_and_other_repeated_bytes_take_no_pages() {
+        let contents = Shared::default();
+        let tib = 1_u64 << 40;
+        contents.fill(0, tib, [0; 4]);
+        contents.fill(tib, tib, [1, 2, 3, 4]);
+        contents.write_from(tib / 2, 64 * PAGE_BYTES, |_, room| room.fill(0));
+        assert_eq!(contents.kept(), 2);
+        assert_eq!(read(&contents, tib - 2, 5), [0, 0, 1, 2, 3]);
+        assert_eq!(read(&contents, tib + 6, 3), [3, 4, 1]);
+        // What was written before goes.
+        contents.write_from(0, 64 * PAGE_BYTES, |at, room| {
+            for (byte, at) in room.iter_mut().zip(at..) {
+                *byte = (at % 251) as u8;
+            }
+        });
+        assert_eq!(contents.kept(), 64 + 2);
+        contents.fill(0, 64 * PAGE_BYTES, [0; 4]);
+        assert_eq!(contents.kept(), 2);
+    }
+
+    /// Random operations on this and on a plain array come to the same bytes.
+    #[test]
+    fn it_holds_what_an_array_would_hold() {
+        const BYTES: usize = 6 * PAGE + 100;
+        let mut noise = 7_u64;
+        let mut below = |bound: usize| {
+            noise = noise
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (noise >> 33) as usize % bound
+        };
+        let contents = Shared::default();
+        let mut array = vec![NEVER_WRITTEN; BYTES];
+        for step in 0..3_000_usize {
+            let start = below(BYTES);
+            let most = if below(3) == 0 { BYTES } else { 40 };
+            let end = BYTES.min(start + below(most));
+            let value = step as u8;
+            match below(4) {
+                0 => {
+                    contents.write(start as u64, &vec![value; end - start]);
+                    array[start..end].fill(value);
+                }
+                1 => {
+                    let pattern = [value, value / 2, value, 1];
+                    contents.fill(start as u64, (end - start) as u64, pattern);
+                    for (at, byte) in array.iter_mut().enumerate().take(end).skip(start) {
+                        *byte = pattern[at % 4];
+                    }
+                }
+                2 => {
+                    contents.clear(start as u64, (end - start) as u64);
+                    array[start..end].fill(NEVER_WRITTEN);
+                }
+                _ => {
+                    let page = step.is_multiple_of(2);
+                    let byte = |at: usize| if page { value } else { (at / 7) as u8 ^ value };
+                    contents.write_from(start as u64, (end - start) as u64, |at, room| {
+                        for (room, at) in room.iter_mut().zip(at as usize..) {
+                            *room = byte(at);
+                        }
+                    });
+                    for (at, room) in array.iter_mut().enumerate().take(end).skip(start) {
+                        *room = byte(at);
+                    }
+                }
+            }
+            let (from, to) = (below(BYTES), below(BYTES));
+            let (from, to) = (from.min(to), from.max(to));
+            assert_eq!(
+                read(&contents, from as u64, to - from),
+                array[from..to],
+                "step {step}"
+            );
+            let mut at = 0;
+            contents.for_each_part(0, BYTES as u64, |offset, part| {
+                assert_eq!(offset, at);
+                at += part.bytes();
+            });
+            assert_eq!(at, BYTES as u64);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Plain device memory: `cudaMalloc`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Nanos;
+use crate::memory::contents::Contents;
 
 /// Physical memory behind plain allocations comes in these units.
 const UNIT: u64 = 2 << 20;
@@ -10,14 +11,15 @@ const UNIT: u64 = 2 << 20;
 const STEP: u64 = 512;
 
 /// A plain allocation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Plain {
-    /// Bytes asked for.
+    /// Requested bytes.
     bytes: u64,
     /// The unit that it shares with other small ones, if it does.
     shared_unit: Option<u64>,
     /// Freed in stream order at this time (`cudaFreeAsync`).
     freed_at: Option<Nanos>,
+    contents: Contents,
 }
 
 /// A unit that small allocations share.
@@ -31,6 +33,8 @@ struct Unit {
 #[derive(Debug)]
 pub struct Heap {
     allocations: BTreeMap<u64, Plain>,
+    /// Time and address of frees whose time has not come.
+    due: BTreeSet<(Nanos, u64)>,
     units: BTreeMap<u64, Unit>,
     /// The unit that the next small allocation tries.
     filling: u64,
@@ -44,6 +48,7 @@ impl Heap {
     pub fn new(base: u64) -> Self {
         Self {
             allocations: BTreeMap::new(),
+            due: BTreeSet::new(),
             units: BTreeMap::new(),
             filling: 0,
             next: base,
@@ -105,6 +110,7 @@ impl Heap {
                 bytes,
                 shared_unit,
                 freed_at: None,
+                contents: Contents::default(),
             },
         );
     }
@@ -136,6 +142,9 @@ impl Heap {
         let Some(plain) = self.allocations.remove(&address) else {
             return false;
         };
+        if let Some(time) = plain.freed_at {
+            self.due.remove(&(time, address));
+        }
         match plain.shared_unit {
             None => self.physical -= plain.bytes.next_multiple_of(UNIT),
             Some(start) => {
@@ -156,6 +165,7 @@ impl Heap {
         match self.allocations.get_mut(&address) {
             Some(plain) if plain.freed_at.is_none() => {
                 plain.freed_at = Some(time);
+                self.due.insert((time, address));
                 true
             }
             _ => false,
@@ -164,15 +174,29 @@ impl Heap {
 
     /// Carries out the frees whose time has come.
     pub fn settle(&mut self, now: Nanos) {
-        let due: Vec<u64> = self
-            .allocations
-            .iter()
-            .filter(|(_, plain)| plain.freed_at.is_some_and(|time| time <= now))
-            .map(|(address, _)| *address)
-            .collect();
-        for address in due {
+        while let Some(&(time, address)) = self.due.first()
+            && time <= now
+        {
             self.free(address);
         }
+    }
+
+    /// The allocation that an address is in: its first address, its bytes and what it
+    /// holds.
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
+        let (&start, plain) = self.allocations.range(..=address).next_back()?;
+        // What was not requested of the last step is there as well.
+        let bytes = plain.bytes.next_multiple_of(STEP);
+        let is_in = plain.freed_at.is_none() && address - start < bytes;
+        is_in.then_some((start, bytes, &plain.contents))
+    }
+
+    /// The first address of the next allocation above an address.
+    #[must_use]
+    pub fn next_above(&self, address: u64) -> Option<u64> {
+        let (&start, _) = self.allocations.range(address.checked_add(1)?..).next()?;
+        Some(start)
     }
 }
 

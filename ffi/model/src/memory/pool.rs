@@ -41,10 +41,11 @@ use std::num::NonZeroU64;
 use cudart_ffi::cudaError_t;
 
 use crate::clock::Nanos;
+use crate::memory::contents::Contents;
 use crate::objects::id::{ExecId, StreamId};
 
 /// One block of physical memory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Block {
     /// Graphs that have part of an allocation there. Counted as the H200 counts:
     /// a block that was only set aside is not counted when it is mapped and is
@@ -69,6 +70,7 @@ struct Block {
     given: u64,
     /// The binding that must not choose it (again).
     excluded_from: u64,
+    contents: Contents,
 }
 
 /// Names a block of a pool: counted up, never used twice.
@@ -195,10 +197,10 @@ impl Pool {
         self.reserved_high = self.reserved();
     }
 
-    /// Whether a block is one of the pool's.
+    /// What a block holds. `None`: it is none of the pool's, or no longer.
     #[must_use]
-    pub fn holds(&self, block: BlockId) -> bool {
-        self.blocks.contains_key(&block)
+    pub fn contents(&self, block: BlockId) -> Option<&Contents> {
+        self.blocks.get(&block).map(|block| &block.contents)
     }
 
     /// Puts a physical block behind each wanted block of addresses. `room` is how
@@ -335,6 +337,7 @@ impl Pool {
                 used_in: 0,
                 given: 0,
                 excluded_from: 0,
+                contents: Contents::default(),
             },
         );
         id

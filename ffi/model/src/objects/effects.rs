@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::clock::Nanos;
 use crate::kernels::program::Program;
+use crate::memory::graph_memory::AllocationRef;
 
 /// Something that changes what memory holds, or that a program sees.
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub enum Effect {
     Copy(CopyRequest),
     /// A function of the program.
     Host(HostCall),
+    /// Ends allocations of other graphs, each at a time of its stream.
+    EndAllocations(Arc<[(AllocationRef, Nanos)]>),
 }
 
 /// What a memset writes.

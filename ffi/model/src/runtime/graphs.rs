@@ -307,6 +307,12 @@ impl Runtime {
                 self.devices.get_mut(device)?.va_segments.take(bytes)
             })
             .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
+        if let Some(newest) = on_device.space.segments().last()
+            && let Some(device) = self.devices.get_mut(device)
+        {
+            let known = (newest.end, memory_id);
+            device.reserved.entry(newest.start).or_insert(known);
+        }
         let index =
             u32::try_from(memory.allocations.len()).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
         if memory.allocations.is_empty() {

@@ -100,15 +100,26 @@ impl Runtime {
             })
     }
 
-    /// Whether an address is one of a device: of plain or pool memory, or of a graph's
-    /// allocation, live or not.
+    /// The address after the last of the host allocation that an address is in.
+    pub(super) fn host_memory_end(&self, address: u64) -> Option<u64> {
+        let (start, found) = self.host.range(..=address).next_back()?;
+        let end = start + found.bytes;
+        (address < end).then_some(end)
+    }
+
+    /// The first address of the next host allocation above an address.
+    pub(super) fn next_host_memory(&self, address: u64) -> Option<u64> {
+        let (&start, _) = self.host.range(address.checked_add(1)?..).next()?;
+        Some(start)
+    }
+
+    /// Whether an address is one of a device: of plain or pool memory, or of a segment
+    /// that a graph has reserved.
     pub(super) fn is_device_memory(&self, address: u64) -> bool {
         self.is_allocated(address, 1)
-            || self.memories.iter().any(|(_, memory)| {
-                memory.allocations.iter().any(|allocation| {
-                    (allocation.address..allocation.address.saturating_add(allocation.bytes))
-                        .contains(&address)
-                })
-            })
+            || self
+                .devices
+                .iter()
+                .any(|device| device.segment_of(address).is_some())
     }
 }

@@ -1,11 +1,14 @@
 //! Instantiating, uploading and launching.
 
+use std::sync::Arc;
+
 use cudart_ffi::{cudaError_t, instantiate_flags};
 
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::memory::graph_memory::AllocationRef;
 use crate::memory::pool::User;
+use crate::objects::effects::Effect;
 use crate::objects::exec::Exec;
 use crate::objects::id::{ExecId, Id, MemoryId, StreamId};
 
@@ -166,11 +169,25 @@ impl Runtime {
             self.occupy(id, memory, stream, Some(end));
             self.leave_unfreed(id, memory);
         }
+        // What the graph does to memory comes before it frees what others allocated.
         self.apply(&effects);
-        for freed in frees {
-            self.end_allocation(freed, Some(end));
+        if frees.is_empty() {
+            return Ok(if remapped { previous } else { 0 });
+        }
+        let frees: Arc<[_]> = frees.iter().map(|&freed| (freed, end)).collect();
+        if self.work.is_idle() {
+            self.end_allocations(&frees);
+        } else {
+            self.apply(&[Effect::EndAllocations(frees)]);
         }
         Ok(if remapped { previous } else { 0 })
+    }
+
+    /// Ends allocations, each at a time of its stream.
+    pub fn end_allocations(&mut self, which: &[(AllocationRef, Nanos)]) {
+        for &(freed, time) in which {
+            self.end_allocation(freed, Some(time));
+        }
     }
 
     /// The graph's allocations that are live, those of an earlier exec included.
@@ -237,6 +254,8 @@ impl Runtime {
             };
             allocation.live = true;
             graph.live += 1;
+            let which = AllocationRef { memory, index };
+            self.live.insert(allocation.address, which);
             // A free node that the graph got since then is none of this exec's.
             let index = AllocationRef { memory, index };
             self.unfreed.insert(allocation.address, index);

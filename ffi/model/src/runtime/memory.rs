@@ -145,15 +145,20 @@ impl Runtime {
     pub(super) fn is_allocated(&self, address: u64, bytes: u64) -> bool {
         self.devices.iter().any(|device| {
             device.heap.contains(address, bytes) || device.async_pool.contains(address, bytes)
-        }) || self.memories.iter().any(|(_, memory)| {
-            memory.allocations.iter().any(|allocation| {
-                allocation.live
-                    && address >= allocation.address
-                    && address
-                        .checked_add(bytes)
-                        .is_some_and(|end| end <= allocation.address + allocation.bytes)
-            })
+        }) || self.live_around(address).is_some_and(|(start, length)| {
+            address
+                .checked_add(bytes)
+                .is_some_and(|end| end <= start + length)
         })
+    }
+
+    /// The first address and the bytes of the live graph allocation that starts at an
+    /// address or below it, and nearest to it.
+    fn live_around(&self, address: u64) -> Option<(u64, u64)> {
+        let (&start, which) = self.live.range(..=address).next_back()?;
+        let memory = self.memories.get(which.memory)?;
+        let allocation = memory.allocations.get(which.index as usize)?;
+        Some((start, allocation.bytes))
     }
 
     fn settle_frees(&mut self) {
@@ -165,21 +170,7 @@ impl Runtime {
 
     /// The live graph allocation that starts at an address.
     pub(super) fn live_at(&self, address: u64) -> Option<AllocationRef> {
-        let latest = *self.unfreed.get(&address)?;
-        if self.is_live(latest) {
-            return Some(latest);
-        }
-        // A graph may have got a free node and another allocation there since an
-        // exec of it left this one.
-        let memory = self.memories.get(latest.memory)?;
-        let index = memory
-            .allocations
-            .iter()
-            .position(|allocation| allocation.live && allocation.address == address)?;
-        Some(AllocationRef {
-            memory: latest.memory,
-            index: u32::try_from(index).ok()?,
-        })
+        self.live.get(&address).copied()
     }
 
     /// Whether an allocation was launched and not freed since.
@@ -203,6 +194,7 @@ impl Runtime {
         }
         allocation.live = false;
         memory.live -= 1;
+        self.live.remove(&allocation.address);
         let block_bytes = self.profile.block_bytes();
         let blocks = allocation.blocks(block_bytes);
         let device = allocation.device;
@@ -235,6 +227,9 @@ impl Runtime {
         }
         for on_device in &memory.devices {
             if let Some(device) = self.devices.get_mut(on_device.device) {
+                for segment in on_device.space.segments() {
+                    device.reserved.remove(&segment.start);
+                }
                 device.va_segments.give_back(on_device.space.segments());
             }
         }

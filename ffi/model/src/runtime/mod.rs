@@ -17,8 +17,9 @@ mod queries;
 mod stream_ordered;
 mod streams;
 mod transfers;
+mod work;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use cudart_ffi::cudaError_t;
 
@@ -31,20 +32,19 @@ pub use queries::{Edge, UpdateRefused};
 use crate::clock::{Clock, ClockKind, Nanos};
 use crate::memory::address::VaSegments;
 use crate::memory::async_pool::AsyncPool;
-use crate::memory::contents::Contents;
 use crate::memory::graph_memory::{AllocationRef, GraphMemory};
 use crate::memory::heap::Heap;
 use crate::memory::pool::Pool;
-use crate::objects::effects::Effect;
 use crate::objects::exec::Exec;
 use crate::objects::graph::{Graph, NodePlace};
-use crate::objects::id::{StreamId, kind};
+use crate::objects::id::{MemoryId, StreamId, kind};
 use crate::objects::slab::Slab;
 use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
 use capture::Captures;
 use host_memory::HostAllocation;
 use kernels::{Kernel, Library};
+pub use work::{Backing, Stretch, WorkQueue, carry_out};
 
 /// What a call gives: a value, or the code that it returns instead.
 pub type Outcome<T = ()> = Result<T, cudaError_t>;
@@ -91,6 +91,9 @@ struct Device {
     async_pool: AsyncPool,
     /// The addresses that graphs share.
     va_segments: VaSegments,
+    /// The segments that graphs have reserved: by first address, the address after the
+    /// last and the memory of the graph.
+    reserved: BTreeMap<u64, (u64, MemoryId)>,
     /// When all work handed to it so far is over.
     end: Nanos,
     /// The same for its blocking streams, which the default stream waits for.
@@ -114,14 +117,14 @@ pub struct Runtime {
     kernels: Slab<kind::Kernel, Kernel>,
     /// Allocations that their own graph does not free, by address.
     unfreed: HashMap<u64, AllocationRef>,
-    /// What memory holds.
-    contents: Contents,
+    /// The live allocations of graphs, by address. No two of them overlap.
+    live: BTreeMap<u64, AllocationRef>,
     /// How many graphs were made so far, for their numbers.
     graphs_made: u64,
     /// Pinned and managed memory, by address.
     host: BTreeMap<u64, HostAllocation>,
-    /// Work that waits until a function of the program was called.
-    deferred: VecDeque<Effect>,
+    /// Work on memory that waits.
+    work: WorkQueue,
     /// The captures under way.
     captures: Captures,
     /// The thread whose call runs now.
@@ -156,6 +159,7 @@ impl Runtime {
                     block_bytes,
                     profile.total_bytes().saturating_mul(2),
                 ),
+                reserved: BTreeMap::new(),
                 end: 0,
                 blocking_end: 0,
                 default_stream,
@@ -174,10 +178,10 @@ impl Runtime {
             libraries: Slab::default(),
             kernels: Slab::default(),
             unfreed: HashMap::new(),
-            contents: Contents::default(),
+            live: BTreeMap::new(),
             graphs_made: 0,
             host: BTreeMap::new(),
-            deferred: VecDeque::new(),
+            work: WorkQueue::default(),
             captures: Captures::default(),
             caller: Caller::default(),
         }
@@ -259,6 +263,19 @@ impl Runtime {
 }
 
 impl Device {
+    /// The segment of a graph that an address is in: its first address, the address after
+    /// its last, and the memory of the graph.
+    fn segment_of(&self, address: u64) -> Option<(u64, u64, MemoryId)> {
+        let (&start, &(end, memory)) = self.reserved.range(..=address).next_back()?;
+        (address < end).then_some((start, end, memory))
+    }
+
+    /// The first address of the next segment above an address.
+    fn next_segment(&self, address: u64) -> Option<u64> {
+        let (&start, _) = self.reserved.range(address.checked_add(1)?..).next()?;
+        Some(start)
+    }
+
     /// Bytes that neither the context, plain allocations nor the pool have taken.
     fn free_bytes(&self, profile: &Profile) -> u64 {
         profile

@@ -6,6 +6,9 @@
 
 mod read;
 
+/// How many registers are set to zero in the time of one instruction.
+const REGISTERS_PER_INSTRUCTION: u64 = 32;
+
 /// A kernel's instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -17,8 +20,9 @@ pub struct Program {
 pub trait Memory {
     /// The `bytes` (1, 2, 4 or 8) at an address, as a number.
     fn load(&mut self, address: u64, bytes: usize) -> u64;
-    /// Writes the low `bytes` of a number.
-    fn store(&mut self, address: u64, bytes: usize, value: u64);
+    /// Writes the low `bytes` of a number. Returns how many instructions that counts as,
+    /// beside the store itself: a store that makes the host's memory grow counts more.
+    fn store(&mut self, address: u64, bytes: usize, value: u64) -> u64;
 }
 
 /// One thread of a launch, and the shape of the launch.
@@ -178,8 +182,16 @@ impl Type {
 }
 
 impl Program {
+    /// Whether it can change memory. One that cannot need not be run.
+    #[must_use]
+    pub fn stores(&self) -> bool {
+        let is_store =
+            |instruction: &Instruction| matches!(instruction.what, Operation::Store { .. });
+        self.instructions.iter().any(is_store)
+    }
+
     /// Runs one thread; `budget` is how many instructions it may take, and is what is
-    /// left of them afterwards.
+    /// left of them afterwards. Starting a thread counts as well, its registers with it.
     ///
     /// # Errors
     ///
@@ -191,6 +203,8 @@ impl Program {
         memory: &mut impl Memory,
         budget: &mut u64,
     ) -> Result<(), TooLong> {
+        let start = 1 + self.registers as u64 / REGISTERS_PER_INSTRUCTION;
+        *budget = budget.checked_sub(start).ok_or(TooLong)?;
         let mut registers = vec![0; self.registers];
         let mut next = 0;
         while let Some(instruction) = self.instructions.get(next) {
@@ -244,7 +258,8 @@ impl Program {
                     value: stored,
                 } => {
                     let address = value(to).wrapping_add(*offset);
-                    memory.store(address, of.bytes(), value(stored));
+                    let cost = memory.store(address, of.bytes(), value(stored));
+                    *budget = budget.checked_sub(cost).ok_or(TooLong)?;
                     continue;
                 }
                 Operation::Jump { to } => {
@@ -327,9 +342,10 @@ mod tests {
             u64::from(self.0.get(&address).copied().unwrap_or(0))
         }
 
-        fn store(&mut self, address: u64, bytes: usize, value: u64) {
+        fn store(&mut self, address: u64, bytes: usize, value: u64) -> u64 {
             assert_eq!(bytes, 4);
             self.0.insert(address, value as u32);
+            0
         }
     }
 

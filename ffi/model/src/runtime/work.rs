@@ -1,0 +1,484 @@
+//! Carrying out what copies, memsets, kernels and host functions do.
+//!
+//! The work of a process is done in the order in which its calls were made, one piece
+//! after the other, and without the lock of the simulated runtime: a copy of many
+//! gigabytes does not keep other threads from asking for an attribute. A thread's call
+//! returns when its own work is done.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::c_api::pointers::{host_holds, read_host, write_host};
+use crate::kernels::program::{Memory, Thread};
+use crate::memory::contents::{NEVER_WRITTEN, PAGE, Part, Shared};
+use crate::objects::effects::{CopyRequest, Effect, Fill, KernelRun, Side};
+
+/// Instructions that one kernel may take; one that takes more is ended there.
+const BUDGET: u64 = 1 << 24;
+/// What a store counts as for each page of the host's memory that it takes: a kernel can
+/// make the process grow by 256 MiB at most.
+const PAGE_COST: u64 = 256;
+/// Bytes of a copy that are in a buffer at a time.
+const COPIED_AT_ONCE: u64 = 1 << 20;
+/// A copy of more bytes than this leaves the program's memory as it is where nothing was
+/// written on the device, so that a large sparse buffer stays sparse. Smaller ones write
+/// [`NEVER_WRITTEN`] there.
+const SPARSE_COPY: u64 = 1 << 30;
+/// Work on so many bytes is done at once where no other work waits.
+const SMALL: u64 = 64 << 10;
+/// Stretches of memory that a kernel's accesses remember.
+const STRETCHES: usize = 4096;
+
+/// Work that is to be done, in order.
+#[derive(Debug, Default)]
+pub struct WorkQueue {
+    waiting: VecDeque<Effect>,
+    /// How many pieces of work were queued and done so far.
+    queued: u64,
+    done: u64,
+    /// A thread is doing work of the queue.
+    pub busy: bool,
+    /// Threads that wait for it.
+    pub waiters: usize,
+    /// The last piece that the running call queued.
+    own: Option<u64>,
+}
+
+impl WorkQueue {
+    /// Queues work of the running call.
+    pub fn push(&mut self, effects: impl IntoIterator<Item = Effect>) {
+        let before = self.waiting.len();
+        self.waiting.extend(effects);
+        self.queued += (self.waiting.len() - before) as u64;
+        self.own = Some(self.queued);
+    }
+
+    /// How much must be done before the running call returns, once.
+    pub fn take_own(&mut self) -> Option<u64> {
+        self.own.take().filter(|&own| !self.is_done(own))
+    }
+
+    /// Whether so much is done.
+    #[must_use]
+    pub fn is_done(&self, target: u64) -> bool {
+        self.done >= target
+    }
+
+    /// The next piece of work, for the one thread that does them.
+    pub fn pop(&mut self) -> Option<Effect> {
+        self.waiting.pop_front()
+    }
+
+    /// Notes that a piece of work is done.
+    pub fn finished(&mut self) {
+        self.done += 1;
+    }
+
+    /// Whether nothing waits or is being done.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && !self.busy
+    }
+}
+
+/// Memory from an address on.
+#[derive(Debug, Clone)]
+pub struct Stretch {
+    /// The first address.
+    pub start: u64,
+    /// The address after the last.
+    pub end: u64,
+    /// What is there.
+    pub backing: Backing,
+}
+
+/// What memory at an address is.
+#[derive(Debug, Clone)]
+pub enum Backing {
+    /// Nothing: a stray access reads [`NEVER_WRITTEN`] and writes nothing. Policy, since
+    /// it may hit anything (R11).
+    Nothing,
+    /// Memory of the program that a device reaches as well.
+    Host,
+    /// Memory of a device: its contents, and the offset of the stretch in them.
+    Device(Shared, u64),
+}
+
+impl Stretch {
+    /// The part that lies below an address.
+    fn below(mut self, end: u64) -> Self {
+        self.end = self.end.min(end);
+        self
+    }
+
+    fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether a range of so many bytes is in it.
+    fn has(&self, address: u64, bytes: u64) -> bool {
+        address >= self.start && address < self.end && self.end - address >= bytes
+    }
+}
+
+/// Says what is at an address, and how far.
+pub type Lookup<'a> = dyn Fn(u64) -> Stretch + 'a;
+
+/// The stretches of a range, in ascending order.
+fn stretches(lookup: &Lookup<'_>, address: u64, bytes: u64) -> impl Iterator<Item = Stretch> {
+    let end = address.saturating_add(bytes);
+    let mut at = address;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let stretch = lookup(at).below(end);
+        at = stretch.end.max(at + 1);
+        Some(stretch)
+    })
+}
+
+/// Whether work is done in so little time that the lock need not be released for it.
+#[must_use]
+pub fn is_small(effect: &Effect) -> bool {
+    match effect {
+        Effect::Set(fill) => fill.rows().map(|(_, bytes)| bytes).sum::<u64>() <= SMALL,
+        Effect::Copy(copy) => copy.bytes <= SMALL,
+        Effect::EndAllocations(_) => true,
+        Effect::Kernel(_) | Effect::Host(_) => false,
+    }
+}
+
+/// Does to memory what a piece of work does. Functions of the program are called
+/// elsewhere, and so are allocations ended.
+pub fn carry_out(effect: &Effect, lookup: &Lookup<'_>) {
+    match effect {
+        Effect::Set(fill) => set(fill, lookup),
+        Effect::Copy(copy) => copy_bytes(*copy, lookup),
+        Effect::Kernel(run) => run_kernel(run, lookup),
+        Effect::Host(_) | Effect::EndAllocations(_) => {}
+    }
+}
+
+fn set(fill: &Fill, lookup: &Lookup<'_>) {
+    let value = fill.value.to_le_bytes();
+    let element = value.get(..fill.element_bytes as usize).unwrap_or(&value);
+    for (address, bytes) in fill.rows() {
+        let mut pattern = [0; 4];
+        for (byte, of_element) in pattern.iter_mut().zip(element.iter().cycle()) {
+            *byte = *of_element;
+        }
+        // A pattern starts at multiples of four, whatever the row does.
+        pattern.rotate_right((address % 4) as usize);
+        for stretch in stretches(lookup, address, bytes) {
+            match &stretch.backing {
+                Backing::Nothing => {}
+                Backing::Host => fill_host(stretch.start, stretch.bytes(), pattern),
+                Backing::Device(contents, offset) => {
+                    contents.fill(*offset, stretch.bytes(), pattern);
+                }
+            }
+        }
+    }
+}
+
+fn copy_bytes(copy: CopyRequest, lookup: &Lookup<'_>) {
+    match (copy.from, copy.to) {
+        (Side::Host(from), Side::Host(to)) => copy_on_host(from, to, copy.bytes),
+        (Side::Host(from), Side::Device(to)) => {
+            for stretch in stretches(lookup, to, copy.bytes) {
+                let from = from.wrapping_add(stretch.start - to);
+                match &stretch.backing {
+                    Backing::Nothing => {}
+                    Backing::Host => copy_on_host(from, stretch.start, stretch.bytes()),
+                    Backing::Device(contents, offset) => {
+                        contents.write_from(*offset, stretch.bytes(), |at, room| {
+                            read_host(from.wrapping_add(at - offset), room);
+                        });
+                    }
+                }
+            }
+        }
+        (Side::Device(from), Side::Host(to)) => {
+            let sparse = copy.bytes > SPARSE_COPY;
+            for stretch in stretches(lookup, from, copy.bytes) {
+                let to = to.wrapping_add(stretch.start - from);
+                match &stretch.backing {
+                    Backing::Nothing if sparse => {}
+                    Backing::Nothing => fill_host(to, stretch.bytes(), [NEVER_WRITTEN; 4]),
+                    Backing::Host => copy_on_host(stretch.start, to, stretch.bytes()),
+                    Backing::Device(contents, offset) => {
+                        contents.for_each_part(*offset, stretch.bytes(), |at, part| {
+                            let to = to.wrapping_add(at - offset);
+                            match part {
+                                Part::Bytes(bytes) => write_host(to, bytes),
+                                Part::Repeated { mut pattern, bytes } => {
+                                    // From multiples of four in the one memory to those
+                                    // in the other.
+                                    pattern.rotate_left((at % 4) as usize);
+                                    pattern.rotate_right((to % 4) as usize);
+                                    fill_host(to, bytes, pattern);
+                                }
+                                Part::NeverWritten { .. } if sparse => {}
+                                Part::NeverWritten { bytes } => {
+                                    fill_host(to, bytes, [NEVER_WRITTEN; 4]);
+                                }
+                            }
+                        });
+                    }
+                }
+            }
+        }
+        (Side::Device(from), Side::Device(to)) => copy_on_device(from, to, copy.bytes, lookup),
+    }
+}
+
+fn copy_on_host(from: u64, to: u64, bytes: u64) {
+    let mut buffer = vec![0_u8; bytes.min(COPIED_AT_ONCE) as usize];
+    let mut done = 0;
+    while done < bytes {
+        let length = (bytes - done).min(COPIED_AT_ONCE) as usize;
+        let piece = buffer.get_mut(..length).unwrap_or_default();
+        read_host(from.wrapping_add(done), piece);
+        write_host(to.wrapping_add(done), piece);
+        done += length as u64;
+    }
+}
+
+/// Repeats four bytes over the program's memory, the first of them at addresses that are
+/// multiples of four. Where they are already, nothing is written: pages of a sparse
+/// buffer that were never used stay so.
+fn fill_host(address: u64, bytes: u64, pattern: [u8; 4]) {
+    let mut template = [0_u8; PAGE + 4];
+    for (byte, of_pattern) in template.iter_mut().zip(pattern.iter().cycle()) {
+        *byte = *of_pattern;
+    }
+    let mut at = address;
+    let end = address.saturating_add(bytes);
+    while at < end {
+        let length = (PAGE - at as usize % PAGE).min((end - at) as usize);
+        let phase = (at % 4) as usize;
+        let piece = template.get(phase..phase + length).unwrap_or_default();
+        if !host_holds(at, piece) {
+            write_host(at, piece);
+        }
+        at += length as u64;
+    }
+}
+
+/// What a window of a copy on a device holds.
+enum Piece {
+    Bytes(std::ops::Range<usize>),
+    Repeated([u8; 4], u64),
+    NeverWritten(u64),
+}
+
+fn copy_on_device(from: u64, to: u64, bytes: u64, lookup: &Lookup<'_>) {
+    let mut buffer: Vec<u8> = Vec::new();
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    while done < bytes {
+        let length = (bytes - done).min(COPIED_AT_ONCE);
+        buffer.clear();
+        pieces.clear();
+        for stretch in stretches(lookup, from + done, length) {
+            let mut keep = |bytes: &[u8]| {
+                let start = buffer.len();
+                buffer.extend_from_slice(bytes);
+                start..buffer.len()
+            };
+            match &stretch.backing {
+                Backing::Nothing => pieces.push(Piece::NeverWritten(stretch.bytes())),
+                Backing::Host => {
+                    let mut bytes = vec![0; stretch.bytes() as usize];
+                    read_host(stretch.start, &mut bytes);
+                    pieces.push(Piece::Bytes(keep(&bytes)));
+                }
+                Backing::Device(contents, offset) => {
+                    contents.for_each_part(*offset, stretch.bytes(), |at, part| {
+                        pieces.push(match part {
+                            Part::Bytes(bytes) => Piece::Bytes(keep(bytes)),
+                            Part::Repeated { mut pattern, bytes } => {
+                                pattern.rotate_left((at % 4) as usize);
+                                Piece::Repeated(pattern, bytes)
+                            }
+                            Part::NeverWritten { bytes } => Piece::NeverWritten(bytes),
+                        });
+                    });
+                }
+            }
+        }
+        let mut at = to + done;
+        for piece in &pieces {
+            let bytes = match piece {
+                Piece::Bytes(range) => range.len() as u64,
+                Piece::Repeated(_, bytes) | Piece::NeverWritten(bytes) => *bytes,
+            };
+            for stretch in stretches(lookup, at, bytes) {
+                put(piece, &buffer, stretch.start - at, &stretch);
+            }
+            at += bytes;
+        }
+        done += length;
+    }
+}
+
+/// Writes a stretch from a piece, from so many bytes of the piece on.
+fn put(piece: &Piece, buffer: &[u8], skip: u64, stretch: &Stretch) {
+    let bytes = stretch.bytes();
+    match (&stretch.backing, piece) {
+        (Backing::Nothing, _) | (Backing::Host, Piece::NeverWritten(_)) => {}
+        (Backing::Host, Piece::Bytes(range)) => {
+            let start = range.start + skip as usize;
+            write_host(
+                stretch.start,
+                buffer
+                    .get(start..start + bytes as usize)
+                    .unwrap_or_default(),
+            );
+        }
+        (Backing::Host, Piece::Repeated(pattern, _)) => {
+            let mut pattern = *pattern;
+            pattern.rotate_left((skip % 4) as usize);
+            pattern.rotate_right((stretch.start % 4) as usize);
+            fill_host(stretch.start, bytes, pattern);
+        }
+        (Backing::Device(contents, offset), Piece::Bytes(range)) => {
+            let start = range.start + skip as usize;
+            let piece = buffer
+                .get(start..start + bytes as usize)
+                .unwrap_or_default();
+            contents.write_from(*offset, bytes, |at, room| {
+                let from = (at - offset) as usize;
+                if let Some(piece) = piece.get(from..from + room.len()) {
+                    room.copy_from_slice(piece);
+                }
+            });
+        }
+        (Backing::Device(contents, offset), Piece::Repeated(pattern, _)) => {
+            let mut pattern = *pattern;
+            pattern.rotate_left((skip % 4) as usize);
+            pattern.rotate_right((offset % 4) as usize);
+            contents.fill(*offset, bytes, pattern);
+        }
+        (Backing::Device(contents, offset), Piece::NeverWritten(_)) => {
+            contents.clear(*offset, bytes);
+        }
+    }
+}
+
+fn run_kernel(run: &KernelRun, lookup: &Lookup<'_>) {
+    if !run.program.stores() {
+        return;
+    }
+    let mut budget = BUDGET;
+    let mut view = View {
+        lookup,
+        last: Stretch {
+            start: 0,
+            end: 0,
+            backing: Backing::Nothing,
+        },
+        known: BTreeMap::new(),
+    };
+    for block in each(run.grid) {
+        for thread in each(run.block) {
+            let thread = Thread {
+                thread,
+                block,
+                threads: run.block,
+                blocks: run.grid,
+            };
+            let ended = run
+                .program
+                .run(&run.arguments, thread, &mut view, &mut budget);
+            if ended.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Memory as a kernel sees it. What is at an address is looked up once.
+struct View<'a> {
+    lookup: &'a Lookup<'a>,
+    /// The stretch of the last access.
+    last: Stretch,
+    /// By first address.
+    known: BTreeMap<u64, Stretch>,
+}
+
+impl View<'_> {
+    fn stretch(&mut self, address: u64) -> &Stretch {
+        if !self.last.has(address, 1) {
+            let known = self.known.range(..=address).next_back();
+            self.last = match known.filter(|(_, stretch)| stretch.has(address, 1)) {
+                Some((_, stretch)) => stretch.clone(),
+                None => {
+                    let found = (self.lookup)(address);
+                    if self.known.len() >= STRETCHES {
+                        self.known.clear();
+                    }
+                    self.known.insert(found.start, found.clone());
+                    found
+                }
+            };
+        }
+        &self.last
+    }
+
+    fn read(&mut self, address: u64, to: &mut [u8]) {
+        let stretch = self.stretch(address);
+        if !stretch.has(address, to.len() as u64) && to.len() > 1 {
+            for (byte, at) in to.chunks_mut(1).zip(address..) {
+                self.read(at, byte);
+            }
+            return;
+        }
+        match &stretch.backing {
+            Backing::Nothing => to.fill(NEVER_WRITTEN),
+            Backing::Host => read_host(address, to),
+            Backing::Device(contents, offset) => {
+                contents.read(offset + (address - stretch.start), to);
+            }
+        }
+    }
+
+    fn write(&mut self, address: u64, from: &[u8]) -> u64 {
+        let stretch = self.stretch(address);
+        if !stretch.has(address, from.len() as u64) && from.len() > 1 {
+            let bytes = from.chunks(1).zip(address..);
+            return bytes.map(|(byte, at)| self.write(at, byte)).sum();
+        }
+        match &stretch.backing {
+            Backing::Nothing => 0,
+            Backing::Host => {
+                write_host(address, from);
+                0
+            }
+            Backing::Device(contents, offset) => {
+                contents.write(offset + (address - stretch.start), from)
+            }
+        }
+    }
+}
+
+impl Memory for View<'_> {
+    fn load(&mut self, address: u64, bytes: usize) -> u64 {
+        let mut value = [0; 8];
+        if let Some(room) = value.get_mut(..bytes) {
+            self.read(address, room);
+        }
+        u64::from_le_bytes(value)
+    }
+
+    fn store(&mut self, address: u64, bytes: usize, value: u64) -> u64 {
+        let value = value.to_le_bytes();
+        let new_pages = self.write(address, value.get(..bytes).unwrap_or_default());
+        new_pages * PAGE_COST
+    }
+}
+
+/// Every place of a grid or block of these extents.
+fn each([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])))
+}
