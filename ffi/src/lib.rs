@@ -33,6 +33,7 @@ pub mod ptx;
 pub mod table;
 mod trace;
 pub mod types;
+pub mod watched;
 
 pub use loader::{Cudart, LoadError, Search};
 pub use table::{FUNCTIONS, Function, Functions, MissingSymbols, Presence};

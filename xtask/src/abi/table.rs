@@ -1,6 +1,7 @@
 //! The table under test, and its Rust types as C writes them.
 
 use cudart_ffi::driver::DRIVER_FUNCTIONS;
+use cudart_ffi::watched::WATCHED_FUNCTIONS;
 use cudart_ffi::{
     CONSTANTS, Constant, DRIVER_CONSTANTS, DRIVER_ENUMS, DRIVER_FLAGS, DRIVER_HANDLES,
     DRIVER_LAYOUTS, ENUMS, FLAGS, FUNCTIONS, Field, Function, HANDLES, LAYOUTS, Layout, Presence,
@@ -107,7 +108,7 @@ impl Table {
         });
         Self {
             functions: FUNCTIONS.to_vec(),
-            driver_functions: DRIVER_FUNCTIONS.to_vec(),
+            driver_functions: [DRIVER_FUNCTIONS, WATCHED_FUNCTIONS].concat(),
             traps: TRAPS.to_vec(),
             layouts,
             constants: [CONSTANTS, FLAGS, DRIVER_CONSTANTS, DRIVER_FLAGS].concat(),
@@ -171,6 +172,7 @@ impl Table {
             "c_uint" => "unsigned int",
             "c_ulonglong" => "unsigned long long",
             "usize" => "size_t",
+            "u64" if driver => "cuuint64_t",
             "f32" => "float",
             "cudaJitOption" if driver => "CUjit_option",
             other => {

@@ -467,6 +467,9 @@ pub struct Note {
 /// The process ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exit {
+    /// Whether `last` was read while the process ended. Otherwise the contexts were
+    /// gone by then, and it is what was read last before.
+    pub read_at_exit: bool,
     /// The last reading of each device, by its ordinal.
     pub last: Vec<(i32, Reading)>,
     /// The counters of every exec, for a process whose counters file could not be

@@ -28,11 +28,16 @@ pub struct Opened {
 
 impl Writer {
     /// Begins a record of process `pid` in the folder `recording`, which must exist.
+    /// `place` can move the new file to another descriptor.
     ///
     /// # Errors
     ///
     /// When the file cannot be created.
-    pub fn create(recording: &Path, pid: u32) -> io::Result<Opened> {
+    pub fn create(
+        recording: &Path,
+        pid: u32,
+        place: impl FnOnce(File) -> File,
+    ) -> io::Result<Opened> {
         let mut n = 0_u32;
         loop {
             let name = format!("{pid}.{n}");
@@ -41,7 +46,7 @@ impl Writer {
             match options.append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     let writer = Self {
-                        file,
+                        file: place(file),
                         line: Vec::with_capacity(1024),
                         torn: false,
                     };
@@ -56,6 +61,16 @@ impl Writer {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The file, to check that its descriptor is still open.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Replaces the file, and returns the one before.
+    pub fn replace(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
     }
 
     /// Writes one event.

@@ -155,13 +155,13 @@ fn what_is_written_is_read() {
             ..Reading::default()
         },
     }));
-    let mut opened = Writer::create(folder.path(), 12).unwrap();
+    let mut opened = Writer::create(folder.path(), 12, |file| file).unwrap();
     assert_eq!(opened.name, "12.0");
     for line in [&process(12, 1), &call, &note("a \"text\"\nof two lines")] {
         opened.writer.write(line).unwrap();
     }
     // The same number again is another record.
-    let mut again = Writer::create(folder.path(), 12).unwrap();
+    let mut again = Writer::create(folder.path(), 12, |file| file).unwrap();
     again.writer.write(&process(12, 1)).unwrap();
     assert_eq!(again.name, "12.1");
     let recording = Recording::read(folder.path()).unwrap();

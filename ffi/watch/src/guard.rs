@@ -1,0 +1,91 @@
+//! What keeps the library from being noticed: no panic leaves it, `errno` stays, and
+//! calls that the driver makes inside a call are passed on.
+
+use std::cell::Cell;
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+
+thread_local! {
+    /// Whether this thread is inside a wrapper.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The thread is inside a wrapper while this value lives.
+pub struct Inside(());
+
+impl Inside {
+    /// Enters, unless the thread is inside already.
+    #[inline]
+    pub fn enter() -> Option<Self> {
+        INSIDE
+            .try_with(|inside| !inside.replace(true))
+            .unwrap_or(false)
+            .then_some(Self(()))
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        let _ = INSIDE.try_with(|inside| inside.set(false));
+    }
+}
+
+/// Runs code of ours: a panic in it is counted and becomes `None`, and `errno` is what
+/// it was.
+#[inline]
+pub fn shield<T>(code: impl FnOnce() -> T) -> Option<T> {
+    // SAFETY: the C library's own address of the thread's errno.
+    let errno = unsafe { *libc::__errno_location() };
+    let result = panic::catch_unwind(AssertUnwindSafe(code));
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    match result {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            // Dropping it could panic again.
+            mem::forget(payload);
+            None
+        }
+    }
+}
+
+/// Keeps a panic of ours from printing on the program's standard error. The message
+/// becomes a note.
+pub fn silence_panics() {
+    panic::set_hook(Box::new(|info| {
+        let place = info
+            .location()
+            .map_or_else(String::new, |l| format!("{}:{}", l.file(), l.line()));
+        crate::state::internal_fault(&place);
+    }));
+}
+
+/// Runs code that writes files. Where a file would grow beyond `RLIMIT_FSIZE` the
+/// kernel sends `SIGXFSZ`, whose default is to end the program: the signal is held back
+/// and taken away, and the write fails with `EFBIG`.
+pub fn with_file_size_signal_blocked<T>(code: impl FnOnce() -> T) -> T {
+    // SAFETY: all sets are initialised before use, and the mask is restored.
+    unsafe {
+        let mut only: libc::sigset_t = mem::zeroed();
+        let mut before: libc::sigset_t = mem::zeroed();
+        let mut pending: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&mut only);
+        libc::sigaddset(&mut only, libc::SIGXFSZ);
+        libc::sigpending(&mut pending);
+        let was_pending = libc::sigismember(&pending, libc::SIGXFSZ) == 1;
+        if libc::pthread_sigmask(libc::SIG_BLOCK, &only, &mut before) != 0 {
+            return code();
+        }
+        let value = code();
+        let now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        if !was_pending {
+            while libc::sigtimedwait(&only, std::ptr::null_mut(), &now) == libc::SIGXFSZ {}
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        value
+    }
+}

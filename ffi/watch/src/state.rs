@@ -1,0 +1,325 @@
+//! What the library knows of the process, and the record that it writes.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use graph_memory_record::{Event, Line, Note, NoteKind, Reading, Writer};
+
+use crate::capture::Capture;
+use crate::counters::CountersFile;
+use crate::execs::Execs;
+use crate::guard::with_file_size_signal_blocked;
+use crate::process::Settings;
+
+/// Devices with a higher ordinal are not read.
+pub const DEVICES: usize = 64;
+
+/// The state of the process. It is never freed: a forked child and handlers that run at
+/// exit can meet it at any time.
+pub struct State {
+    /// What the launcher configured.
+    pub settings: &'static Settings,
+    /// The record's name, `PID.N`.
+    pub name: String,
+    /// When the record began.
+    pub start: Instant,
+    /// The execs, for the hot path.
+    pub execs: Execs,
+    /// What was read last of each device, for the hot path.
+    pub devices: [DeviceCache; DEVICES],
+    /// The devices that have a context that is known, a bit each.
+    pub known_devices: AtomicU64,
+    /// How many streams capture.
+    pub capturing: AtomicU32,
+    /// Whether graphs were seen: only then are graph memory attributes read.
+    pub graphs_seen: AtomicBool,
+    /// Whether a first wrapped function was handed to the program.
+    pub intercepted: AtomicBool,
+    /// Everything else.
+    inner: Mutex<Inner>,
+}
+
+/// The four attributes that were read last, in the order of their numbers.
+#[derive(Default)]
+pub struct DeviceCache {
+    /// `u64::MAX` in all until the first reading.
+    pub attributes: [AtomicU64; 4],
+}
+
+/// What only events touch.
+pub struct Inner {
+    writer: Writer,
+    path: PathBuf,
+    identity: (u64, u64),
+    lost: u64,
+    /// The counters file, once there is an exec.
+    pub counters: Option<CountersFile>,
+    /// Where the counters file belongs.
+    pub counters_path: PathBuf,
+    notes: HashMap<(NoteKindKey, String), u64>,
+    /// Contexts by handle.
+    pub contexts: HashMap<usize, Context>,
+    /// The number of the last context.
+    pub last_context: u64,
+    /// The devices that were described.
+    pub described: HashSet<i32>,
+    /// The last full reading of each device.
+    pub last: BTreeMap<i32, Reading>,
+    /// The pools in use on each device: handle and number.
+    pub pools: HashMap<i32, Vec<(usize, u64)>>,
+    /// Captures by their stream.
+    pub captures: HashMap<u64, Capture>,
+    /// Which capture made a graph, by the graph's handle.
+    pub graphs: HashMap<usize, u64>,
+    /// The number of the last capture.
+    pub last_capture: u64,
+    /// The number of the last pool.
+    pub last_pool: u64,
+    /// Bytes of DOT files so far.
+    pub dot_bytes: u64,
+    /// Whether the exit event was written.
+    pub exited: bool,
+    /// Whether `last` was read while the process ended.
+    pub read_at_exit: bool,
+}
+
+/// A context.
+#[derive(Debug, Clone, Copy)]
+pub struct Context {
+    /// Its device.
+    pub device: i32,
+    /// Whether it is the device's primary context.
+    pub primary: bool,
+}
+
+type NoteKindKey = u8;
+
+static STATE: AtomicPtr<State> = AtomicPtr::new(ptr::null_mut());
+/// Set in a forked child until its first CUDA call.
+static FORKED: AtomicBool = AtomicBool::new(false);
+/// The descriptor of the record, to be closed in a forked child.
+static DESCRIPTOR: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// The state, if this process is watched.
+#[inline]
+pub fn active() -> Option<&'static State> {
+    let state = STATE.load(Ordering::Acquire);
+    // SAFETY: the pointer is null or of a leaked box.
+    match unsafe { state.as_ref() } {
+        None if FORKED.load(Ordering::Relaxed) => begin_in_child(),
+        state => state,
+    }
+}
+
+#[cold]
+fn begin_in_child() -> Option<&'static State> {
+    if FORKED.swap(false, Ordering::AcqRel) {
+        crate::guard::shield(|| crate::process::begin(true));
+    }
+    // SAFETY: as in `active`.
+    unsafe { STATE.load(Ordering::Acquire).as_ref() }
+}
+
+/// In a forked child: leaves the parent's state alone. A lock that another thread of the
+/// parent held is never taken again, and the counters are the parent's.
+pub fn forget_in_child() {
+    let state = STATE.swap(ptr::null_mut(), Ordering::AcqRel);
+    if state.is_null() {
+        return;
+    }
+    let descriptor = DESCRIPTOR.swap(u32::MAX, Ordering::AcqRel);
+    if let Ok(descriptor) = i32::try_from(descriptor) {
+        // SAFETY: the descriptor is the record's; the state that owns it is forgotten.
+        unsafe { libc::close(descriptor) };
+    }
+    FORKED.store(true, Ordering::Release);
+}
+
+/// Moves the record's file to a high descriptor, so that the program gets the numbers
+/// that it would get alone.
+fn place_high(file: File) -> File {
+    // SAFETY: the descriptor is open; a new one belongs to nobody yet.
+    unsafe {
+        let high = libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 500);
+        if high < 0 {
+            return file;
+        }
+        File::from_raw_fd(high)
+    }
+}
+
+/// Begins the record of this process. Nothing is watched if its file cannot be created.
+pub fn begin(settings: &'static Settings, process: graph_memory_record::Process) {
+    let opened =
+        with_file_size_signal_blocked(|| Writer::create(&settings.folder, process.pid, place_high));
+    let Ok(opened) = opened else {
+        return;
+    };
+    let file = opened.writer.file();
+    DESCRIPTOR.store(file.as_raw_fd().cast_unsigned(), Ordering::Release);
+    let identity = file.metadata().map_or((0, 0), |m| (m.dev(), m.ino()));
+    let path = settings.folder.join(format!("{}.jsonl", opened.name));
+    let state = Box::new(State {
+        settings,
+        name: opened.name,
+        start: Instant::now(),
+        execs: Execs::new(),
+        devices: std::array::from_fn(|_| DeviceCache {
+            attributes: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+        }),
+        known_devices: AtomicU64::new(0),
+        capturing: AtomicU32::new(0),
+        graphs_seen: AtomicBool::new(false),
+        intercepted: AtomicBool::new(false),
+        inner: Mutex::new(Inner {
+            writer: opened.writer,
+            path,
+            identity,
+            lost: 0,
+            counters: None,
+            counters_path: opened.counters,
+            notes: HashMap::new(),
+            contexts: HashMap::new(),
+            last_context: 0,
+            described: HashSet::new(),
+            last: BTreeMap::new(),
+            pools: HashMap::new(),
+            captures: HashMap::new(),
+            graphs: HashMap::new(),
+            last_capture: 0,
+            last_pool: 0,
+            dot_bytes: 0,
+            exited: false,
+            read_at_exit: false,
+        }),
+    });
+    state.event(Event::Process(process));
+    STATE.store(Box::into_raw(state), Ordering::Release);
+}
+
+impl State {
+    /// What events touch. No driver function may be called while it is locked.
+    pub fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nanoseconds since the record began.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Writes an event.
+    pub fn event(&self, event: Event) {
+        let line = self.line(event);
+        self.lock().write(&line);
+    }
+
+    /// An event with time and thread.
+    pub fn line(&self, event: Event) -> Line {
+        // SAFETY: `gettid` has no arguments and cannot fail.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+        Line {
+            time_ns: self.now(),
+            thread: u32::try_from(thread).unwrap_or_default(),
+            event,
+        }
+    }
+
+    /// Notes something, the first time and then with powers of two.
+    pub fn note(&self, kind: NoteKind, text: &str, call: Option<&str>, code: Option<i64>) {
+        let mut inner = self.lock();
+        let key = (kind as NoteKindKey, call.unwrap_or(text).to_owned());
+        let count = inner.notes.entry(key).or_insert(0);
+        *count += 1;
+        let count = *count;
+        if count.is_power_of_two() {
+            let line = self.line(Event::Note(Note {
+                kind,
+                text: text.to_owned(),
+                call: call.map(str::to_owned),
+                code,
+                count,
+            }));
+            inner.write(&line);
+        }
+    }
+
+    /// Notes a call of ours that failed.
+    pub fn failed(&self, call: &str, code: cudart_ffi::types::CUresult) {
+        let text = "a call that the watch library made itself failed";
+        self.note(NoteKind::FailedCall, text, Some(call), Some(code.0.into()));
+    }
+}
+
+impl Inner {
+    /// Writes a line.
+    pub fn write(&mut self, line: &Line) {
+        with_file_size_signal_blocked(|| {
+            self.reopen_if_closed();
+            if self.lost > 0 {
+                let note = Line {
+                    event: Event::Note(Note {
+                        kind: NoteKind::LostWrite,
+                        text: "events could not be written".to_owned(),
+                        call: None,
+                        code: None,
+                        count: self.lost,
+                    }),
+                    ..line.clone()
+                };
+                if self.writer.write(&note).is_ok() {
+                    self.lost = 0;
+                }
+            }
+            if self.writer.write(line).is_err() {
+                self.lost += 1;
+                if let Some(counters) = &self.counters {
+                    counters.lost_event();
+                }
+            }
+        });
+    }
+
+    /// A program can close descriptors that are not its own, and the number can be of
+    /// another file by now: then the record is opened again.
+    fn reopen_if_closed(&mut self) {
+        let now = self.writer.file().metadata();
+        if now.is_ok_and(|m| (m.dev(), m.ino()) == self.identity) {
+            return;
+        }
+        let Ok(file) = OpenOptions::new().append(true).open(&self.path) else {
+            return;
+        };
+        let file = place_high(file);
+        DESCRIPTOR.store(file.as_raw_fd().cast_unsigned(), Ordering::Release);
+        let stranger = self.writer.replace(file);
+        // It is not ours to close.
+        let _ = stranger.into_raw_fd();
+    }
+}
+
+/// Notes a panic of ours, unless the state is locked just then.
+pub fn internal_fault(place: &str) {
+    let state = STATE.load(Ordering::Acquire);
+    // SAFETY: as in `active`.
+    let Some(state) = (unsafe { state.as_ref() }) else {
+        return;
+    };
+    if let Ok(mut inner) = state.inner.try_lock() {
+        let line = state.line(Event::Note(Note {
+            kind: NoteKind::Internal,
+            text: format!("a fault of the watch library at {place}"),
+            call: None,
+            code: None,
+            count: 1,
+        }));
+        inner.write(&line);
+    }
+}
