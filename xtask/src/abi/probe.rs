@@ -221,13 +221,20 @@ pub fn probes(table: &Table, release: Release, gcc: bool) -> Result<[Probe; 2], 
     for function in table.functions.iter().chain(&table.driver_functions) {
         if expected(function, release) {
             ordinary.push(renamed(function));
-            exported.push(prototype(table, function)?);
+            exported.push(prototype(table, function, "ours")?);
+        } else {
+            ordinary.push(not_declared(function));
+        }
+    }
+    for function in &table.watched_functions {
+        if expected(function, release) {
+            exported.push(prototype(table, function, "watched")?);
         } else {
             ordinary.push(not_declared(function));
         }
     }
     for function in &table.traps {
-        exported.push(prototype(table, function)?);
+        exported.push(prototype(table, function, "ours")?);
     }
     Ok([
         Probe {
@@ -310,8 +317,9 @@ fn constant_questions(table: &Table, constant: &Constant, gcc: bool) -> Vec<Ques
     questions
 }
 
-fn prototype(table: &Table, function: &Function) -> Result<Question, String> {
-    let pointer = format!("ours_{}", function.name);
+/// A function that two lists have is asked for twice, each time under another `prefix`.
+fn prototype(table: &Table, function: &Function, prefix: &str) -> Result<Question, String> {
+    let pointer = format!("{prefix}_{}", function.name);
     Ok(Question {
         subject: function.name.to_owned(),
         aspect: Aspect::Prototype,

@@ -18,6 +18,10 @@ pub struct Table {
     pub functions: Vec<Function>,
     /// Functions of the driver.
     pub driver_functions: Vec<Function>,
+    /// Functions of the driver that the watch library wraps or calls, each under its
+    /// exported name. What header macros make of a name does not matter to it, because
+    /// it wraps all variants.
+    pub watched_functions: Vec<Function>,
     /// Functions of the runtime that the table leaves out, as they are from 12.0
     /// on: proof of the reason.
     pub traps: Vec<Function>,
@@ -108,7 +112,8 @@ impl Table {
         });
         Self {
             functions: FUNCTIONS.to_vec(),
-            driver_functions: [DRIVER_FUNCTIONS, WATCHED_FUNCTIONS].concat(),
+            driver_functions: DRIVER_FUNCTIONS.to_vec(),
+            watched_functions: WATCHED_FUNCTIONS.to_vec(),
             traps: TRAPS.to_vec(),
             layouts,
             constants: [CONSTANTS, FLAGS, DRIVER_CONSTANTS, DRIVER_FLAGS].concat(),
@@ -198,6 +203,7 @@ mod tests {
             .iter()
             .filter(real)
             .chain(&table.driver_functions)
+            .chain(&table.watched_functions)
         {
             table.pointer_to(function, "p").unwrap();
         }

@@ -172,6 +172,21 @@ fn a_wrong_prototype_of_the_drivers_table_is_reported() {
 }
 
 #[test]
+fn a_wrong_prototype_of_a_watched_function_is_reported() {
+    let watched = |table: &mut Table| {
+        let mut all = table.watched_functions.iter_mut();
+        let launch = all.find(|f| f.name == "cuGraphLaunch_ptsz").unwrap();
+        launch.arguments = &[("exec", "CUgraph"), ("stream", "CUstream")];
+    };
+    expect(
+        watched,
+        &[
+            "cuGraphLaunch_ptsz prototype: CUresult (*)(struct CUgraphExec_st *, struct CUstream_st *)",
+        ],
+    );
+}
+
+#[test]
 fn a_function_that_no_library_has_is_reported_by_header_and_symbol_table() {
     expect(
         |table| {
@@ -266,7 +281,12 @@ fn headers_of_another_release_than_the_label_says_are_reported() {
         .collect();
     assert_eq!(
         found,
-        [("CUDART_VERSION", "12040"), ("CUDA_VERSION", "12040")]
+        [
+            ("CUDART_VERSION", "12040"),
+            ("CUDA_VERSION", "12040"),
+            // New with 12.5.
+            ("cuCtxCreate_v4", "not declared"),
+        ]
     );
 }
 
