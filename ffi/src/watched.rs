@@ -65,11 +65,14 @@ macro_rules! watched_functions {
             wrap(start::proc_address, symbol, pfn) [12.0] fn cuGetProcAddress_v2(symbol: *const c_char, pfn: *mut *mut c_void, cuda_version: c_int, flags: u64, status: *mut CUdriverProcAddressQueryResult) -> CUresult;
 
             wrap(context::created, context, true) [11.4] fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> CUresult;
+            wrap(context::released, device) [11.4] fn cuDevicePrimaryCtxRelease(device: CUdevice) -> CUresult;
             wrap(context::released, device) [11.4] fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult;
+            wrap(context::released, device) [11.4] fn cuDevicePrimaryCtxReset(device: CUdevice) -> CUresult;
             wrap(context::released, device) [11.4] fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult;
             wrap(context::created, context, false) [11.4] fn cuCtxCreate_v2(context: *mut CUcontext, flags: c_uint, device: CUdevice) -> CUresult;
             wrap(context::created, context, false) [11.4] fn cuCtxCreate_v3(context: *mut CUcontext, params: *mut CUexecAffinityParam, count: c_int, flags: c_uint, device: CUdevice) -> CUresult;
             wrap(context::created, context, false) [12.5] fn cuCtxCreate_v4(context: *mut CUcontext, params: *mut CUctxCreateParams, flags: c_uint, device: CUdevice) -> CUresult;
+            wrap(context::destroyed, context) [11.4] fn cuCtxDestroy(context: CUcontext) -> CUresult;
             wrap(context::destroyed, context) [11.4] fn cuCtxDestroy_v2(context: CUcontext) -> CUresult;
             wrap(account::other, Category::Context) [11.4] fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CUresult;
 
@@ -99,6 +102,7 @@ macro_rules! watched_functions {
 
             wrap(account::other, Category::Stream) [11.4] fn cuStreamCreate(stream: *mut CUstream, flags: c_uint) -> CUresult;
             wrap(account::other, Category::Stream) [11.4] fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int) -> CUresult;
+            wrap(account::other, Category::Stream) [11.4] fn cuStreamDestroy(stream: CUstream) -> CUresult;
             wrap(account::other, Category::Stream) [11.4] fn cuStreamDestroy_v2(stream: CUstream) -> CUresult;
 
             wrap(account::other, Category::Module) [11.4] fn cuModuleLoad(module: *mut CUmodule, path: *const c_char) -> CUresult;

@@ -9,7 +9,7 @@ use graph_memory_record::{Context, Device, Event, NoteKind};
 use crate::driver::Driver;
 use crate::guard::shield;
 use crate::process;
-use crate::reading::{current_device, read, with_context};
+use crate::reading::{current_device, read, relaxed, with_context};
 use crate::start::Watched;
 use crate::state::{self, DEVICES, State};
 use crate::wrap::Entry;
@@ -110,7 +110,7 @@ pub fn meet_current(state: &State, driver: &Driver, device: i32, call: &str) {
     // SAFETY: the pointer is to a live variable.
     let result = unsafe { driver.cuCtxGetCurrent(&raw mut context) };
     if result.is_success() && !context.is_null() {
-        meet(state, driver, context, false, call);
+        relaxed(driver, || meet(state, driver, context, false, call));
     }
 }
 

@@ -23,7 +23,7 @@ use crate::execs::Exec;
 use crate::guard::{shield, with_file_size_signal_blocked};
 use crate::origin::origin;
 use crate::process::Dot;
-use crate::reading::{current_device, read};
+use crate::reading::{current_device, read, relaxed};
 use crate::start::Watched;
 use crate::state::State;
 use crate::wrap::Entry;
@@ -142,7 +142,8 @@ pub fn instantiated(
         };
         if result.is_success() && !exec.is_null() {
             // SAFETY: the call succeeded, so the driver wrote the handle.
-            done.succeeded(unsafe { *exec }, graph);
+            let exec = unsafe { *exec };
+            relaxed(watched.driver, || done.succeeded(exec, graph));
         } else {
             // After a failure the handle is not written: it must not be read.
             done.write(None, graph, None);

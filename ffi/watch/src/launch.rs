@@ -14,7 +14,7 @@ use crate::account::since;
 use crate::capture;
 use crate::execs::Exec;
 use crate::guard::shield;
-use crate::reading::{self, attributes, read};
+use crate::reading::{self, attributes, read, relaxed};
 use crate::start::Watched;
 use crate::wrap::Entry;
 
@@ -71,7 +71,12 @@ fn compare(watched: &Watched, exec: Exec, stream: u64, launch: u64) {
         let device = devices.trailing_zeros();
         devices &= devices - 1;
         let device = device.cast_signed();
-        let Ok(values) = attributes(watched.driver, device) else {
+        let read = if watched.state.capturing.load(Ordering::Relaxed) == 0 {
+            attributes(watched.driver, device)
+        } else {
+            relaxed(watched.driver, || attributes(watched.driver, device))
+        };
+        let Ok(values) = read else {
             continue;
         };
         if !same(watched, device, values) {

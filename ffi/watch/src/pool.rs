@@ -11,7 +11,7 @@ use crate::capture;
 use crate::driver::Driver;
 use crate::guard::shield;
 use crate::origin::origin;
-use crate::reading::{current_device, pool_attribute};
+use crate::reading::{current_device, pool_attribute, relaxed};
 use crate::start::Watched;
 use crate::state::State;
 use crate::wrap::Entry;
@@ -22,7 +22,7 @@ enum Expected {
     Node,
     /// The pool has room: the call is expected to change nothing. With the pool's
     /// reserved memory.
-    Room(CUmemoryPool, Option<u64>),
+    Room(CUmemoryPool, u64),
     /// The pool has to grow.
     Growth(Before),
     /// Nothing can be told.
@@ -45,7 +45,14 @@ pub fn allocated(
     let Some(watched) = Watched::enter() else {
         return real();
     };
-    let expected = shield(|| expect(&watched, entry, size as u64, pool, stream, per_thread));
+    let expected = shield(|| {
+        if capture::captures(watched.state, watched.driver, stream, per_thread) {
+            return Expected::Node;
+        }
+        relaxed(watched.driver, || {
+            expect(&watched, entry, size as u64, pool)
+        })
+    });
     let start = Instant::now();
     let result = real();
     let duration_ns = since(start);
@@ -62,13 +69,12 @@ pub fn allocated(
                 before.book(&watched, entry, Category::StreamOrdered, done);
             }
             Expected::Room(pool, reserved) => {
-                let now = pool_attribute(
-                    watched.driver,
-                    pool,
-                    CUmemPool_attribute::RESERVED_MEM_CURRENT,
-                );
+                let attribute = CUmemPool_attribute::RESERVED_MEM_CURRENT;
+                let now = relaxed(watched.driver, || {
+                    pool_attribute(watched.driver, pool, attribute)
+                });
                 let captures = watched.state.capturing.load(Ordering::Relaxed) > 0;
-                if (now != reserved || captures || !result.is_success())
+                if (now != Ok(reserved) || captures || !result.is_success())
                     && let Some(device) = current_device(watched.driver)
                 {
                     let before = Before::last(&watched, device);
@@ -81,18 +87,8 @@ pub fn allocated(
     result
 }
 
-fn expect(
-    watched: &Watched,
-    entry: &Entry,
-    size: u64,
-    pool: CUmemoryPool,
-    stream: CUstream,
-    per_thread: bool,
-) -> Expected {
+fn expect(watched: &Watched, entry: &Entry, size: u64, pool: CUmemoryPool) -> Expected {
     let (state, driver) = (watched.state, watched.driver);
-    if capture::captures(state, driver, stream, per_thread) {
-        return Expected::Node;
-    }
     let Some(device) = current_device(driver) else {
         return Expected::Unknown;
     };
@@ -110,9 +106,9 @@ fn expect(
     know(state, driver, device, pool);
     let used = pool_attribute(driver, pool, CUmemPool_attribute::USED_MEM_CURRENT);
     let reserved = pool_attribute(driver, pool, CUmemPool_attribute::RESERVED_MEM_CURRENT);
-    match used.zip(reserved) {
-        Some((used, reserved)) if used.saturating_add(size) <= reserved => {
-            Expected::Room(pool, Some(reserved))
+    match used.and_then(|used| Ok((used, reserved?))) {
+        Ok((used, reserved)) if used.saturating_add(size) <= reserved => {
+            Expected::Room(pool, reserved)
         }
         _ => Before::read(watched, entry, Some(device)).map_or(Expected::Unknown, Expected::Growth),
     }

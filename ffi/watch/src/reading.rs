@@ -63,31 +63,42 @@ pub fn pool_attribute(
     driver: &Driver,
     pool: CUmemoryPool,
     attribute: CUmemPool_attribute,
-) -> Option<u64> {
+) -> Result<u64, CUresult> {
     let mut value = 0_u64;
     // SAFETY: the attributes that are read here are of type `cuuint64_t`.
     let result =
         unsafe { driver.cuMemPoolGetAttribute(pool, attribute, ptr::from_mut(&mut value).cast()) };
-    result.is_success().then_some(value)
+    if result.is_success() {
+        Ok(value)
+    } else {
+        Err(result)
+    }
 }
 
-/// Free memory of the thread's device. Reading it does not disturb a capture, since the
-/// thread's capture mode is relaxed meanwhile.
-fn free(driver: &Driver) -> Result<u64, CUresult> {
+/// Runs code with the thread's capture mode relaxed. While a stream captures in the global
+/// mode, `cuMemGetInfo`, `cuMemPoolGetAttribute` and others fail and invalidate the capture
+/// if the thread's mode is not relaxed.
+pub fn relaxed<T>(driver: &Driver, code: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::RELAXED;
+    // SAFETY: the pointer is to a live variable.
+    let exchanged = unsafe { driver.cuThreadExchangeStreamCaptureMode(&raw mut mode) };
+    let value = code();
+    if exchanged.is_success() {
+        // SAFETY: as above; the mode is the one from before.
+        unsafe { driver.cuThreadExchangeStreamCaptureMode(&raw mut mode) };
+    }
+    value
+}
+
+/// Free memory of the thread's device.
+fn free(driver: &Driver) -> Result<u64, CUresult> {
     let (mut free, mut total) = (0, 0);
-    // SAFETY: the pointers are to live variables; the mode is exchanged back.
-    unsafe {
-        let exchanged = driver.cuThreadExchangeStreamCaptureMode(&raw mut mode);
-        let result = driver.cuMemGetInfo_v2(&raw mut free, &raw mut total);
-        if exchanged.is_success() {
-            driver.cuThreadExchangeStreamCaptureMode(&raw mut mode);
-        }
-        if result.is_success() {
-            Ok(free as u64)
-        } else {
-            Err(result)
-        }
+    // SAFETY: the pointers are to live variables.
+    let result = unsafe { driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+    if result.is_success() {
+        Ok(free as u64)
+    } else {
+        Err(result)
     }
 }
 
@@ -127,6 +138,10 @@ pub fn with_context<T>(driver: &Driver, context: CUcontext, code: impl FnOnce() 
 
 /// Reads a device's memory, and keeps it as the last reading.
 pub fn read(state: &State, driver: &Driver, device: i32) -> Reading {
+    relaxed(driver, || read_relaxed(state, driver, device))
+}
+
+fn read_relaxed(state: &State, driver: &Driver, device: i32) -> Reading {
     let mut reading = Reading::default();
     match on_device(state, driver, device, || free(driver)) {
         Some(Ok(bytes)) => reading.free_bytes = Some(bytes),
@@ -147,15 +162,15 @@ pub fn read(state: &State, driver: &Driver, device: i32) -> Reading {
     let pools = state.lock().pools.get(&device).cloned().unwrap_or_default();
     for (handle, pool) in pools {
         let of = |attribute| pool_attribute(driver, cudaMemPool_t(handle as *mut _), attribute);
-        if let (Some(used_bytes), Some(reserved_bytes)) = (
-            of(CUmemPool_attribute::USED_MEM_CURRENT),
-            of(CUmemPool_attribute::RESERVED_MEM_CURRENT),
-        ) {
-            reading.pools.push(PoolMemory {
+        let used = of(CUmemPool_attribute::USED_MEM_CURRENT);
+        match used.and_then(|used| Ok((used, of(CUmemPool_attribute::RESERVED_MEM_CURRENT)?))) {
+            Ok((used_bytes, reserved_bytes)) => reading.pools.push(PoolMemory {
                 pool,
                 used_bytes,
                 reserved_bytes,
-            });
+            }),
+            Err(CUresult::DEINITIALIZED) => {}
+            Err(code) => state.failed("cuMemPoolGetAttribute", code),
         }
     }
     if reading.free_bytes.is_some() {
