@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use safe_io::visible;
+
 use crate::results::{RunResult, Verdict};
 use cuda_graphs::{CudaError, KernelError};
 
@@ -133,7 +135,15 @@ impl fmt::Display for Stop {
             StopKind::Error | StopKind::Usage | StopKind::ClosedPipe => "error",
             StopKind::Waived => "waived",
         };
-        write!(f, "{kind}: {}\n  try: {}", self.what, self.remedy)
+        // Either may name files or quote a library. Second lines are indented, so that none
+        // can be taken for another message.
+        let shown = |text: &str| visible::lines(text).trim_end().replace('\n', "\n    ");
+        write!(
+            f,
+            "{kind}: {}\n  try: {}",
+            shown(&self.what),
+            shown(&self.remedy)
+        )
     }
 }
 

@@ -9,11 +9,12 @@ use clap::error::ErrorKind;
 use graph_memory_footprint::cli::{self, Cli};
 use graph_memory_footprint::exit::StopKind;
 use graph_memory_footprint::{exit, run};
+use safe_io::visible;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(cli::arguments()) {
         Ok(cli) => cli,
-        Err(error) => return not_parsed(&error),
+        Err(error) => return not_parsed(error),
     };
     cli.apply_color();
     // A file that grows beyond a limit (RLIMIT_FSIZE) is an error, and not the end of
@@ -32,7 +33,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn not_parsed(error: &clap::Error) -> ExitCode {
+fn not_parsed(error: clap::Error) -> ExitCode {
+    let error = if error.use_stderr() {
+        // The message repeats arguments, which may contain anything: what is wrong with
+        // them is the same when they are safe to show.
+        let arguments = cli::arguments();
+        let shown = arguments.map(|one| visible::line(&one.to_string_lossy()).into_owned());
+        Cli::try_parse_from(shown).err()
+    } else {
+        Some(error)
+    };
+    let Some(error) = error else {
+        let _ = writeln!(
+            anstream::stderr(),
+            "error: the arguments are wrong; see --help"
+        );
+        return ExitCode::from(exit::USAGE);
+    };
     // If standard output is gone there is nobody to tell.
     let _ = error.print();
     match error.kind() {
@@ -49,6 +66,14 @@ fn log_to_stderr(verbose: u8) {
         _ => "debug,cudart=trace",
     };
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(default))
-        .format_target(true)
+        // The usual form, but for arguments that are safe to show: a log names files and
+        // quotes drivers.
+        .format(|out, record| {
+            let style = out.default_level_style(record.level());
+            let (level, target) = (record.level(), record.target());
+            let text = record.args().to_string();
+            let text = visible::lines(&text);
+            writeln!(out, "[{style}{level:<5}{style:#} {target}] {text}")
+        })
         .init();
 }

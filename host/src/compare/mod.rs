@@ -8,13 +8,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
+use safe_io::Shown;
 
 pub use series::{Pair, Point, Series, side_by_side};
 
 use crate::cli::CompareArgs;
 use crate::exit::{self, Stop};
 use crate::output;
-use crate::report::units;
+use crate::report::{self, units};
 use crate::results::read;
 use crate::results::{Action, BackendKind, RunResult};
 
@@ -68,7 +69,7 @@ fn side(path: &Path) -> Result<Side, Stop> {
     if !text.trim_start().starts_with('{') && sample_log::is_log(&text) {
         let series = sample_log::parse(&text)
             .map_err(|error| no(format!("this is no log of NVIDIA's sample: {error}")))?;
-        let device = sample_log::device(&text).map(|device| format!(", {device}"));
+        let device = sample_log::device(&text).map(|device| format!(", {}", Shown(device)));
         return Ok(Side {
             what: format!("NVIDIA's sample{}", device.unwrap_or_default()),
             series,
@@ -76,6 +77,7 @@ fn side(path: &Path) -> Result<Side, Stop> {
         });
     }
     let result = read::from_json(&text).map_err(|error| no(error.to_string()))?;
+    let result = report::shown(&result)?;
     Ok(Side {
         what: described(&result),
         series: all_series(&result),

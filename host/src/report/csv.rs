@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use safe_io::visible;
+
 use super::Reporter;
 use crate::results::{DeviceResult, ExperimentResult, RunResult, Step};
 
@@ -95,12 +97,20 @@ fn write_row(out: &mut dyn Write, fields: [String; COLUMNS.len()]) -> io::Result
     write!(out, "{}\r\n", fields.join(","))
 }
 
-/// Quoted where a comma, a quote or a line's end would otherwise break the row.
+/// Quoted where a comma or a quote would otherwise break the row. Characters that do
+/// something where they are shown are escaped, and what a spreadsheet would take for a
+/// formula is text.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
+    let field = visible::line(field);
+    let formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
+    let field = match formula {
+        true => format!("'{field}"),
+        false => field.into_owned(),
+    };
+    if field.contains([',', '"']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
-        field.to_owned()
+        field
     }
 }
 
@@ -113,5 +123,15 @@ mod tests {
         assert_eq!(quoted("launch graph 1"), "launch graph 1");
         assert_eq!(quoted("alloc A, free A"), "\"alloc A, free A\"");
         assert_eq!(quoted("the \"first\""), "\"the \"\"first\"\"\"");
+    }
+
+    #[test]
+    fn a_field_can_steer_neither_a_terminal_nor_a_spreadsheet() {
+        assert_eq!(
+            quoted("a\u{1b}[2Jb\r\nc\u{202e}d"),
+            r"a\u{1b}[2Jb\r\nc\u{202e}d"
+        );
+        assert_eq!(quoted("=cmd|'/C calc'!A0"), "'=cmd|'/C calc'!A0");
+        assert_eq!(quoted("-1.5"), "-1.5");
     }
 }

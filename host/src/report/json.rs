@@ -3,8 +3,18 @@
 
 use std::io::{self, Write};
 
+use safe_io::visible::JsonText;
+use serde::Serialize;
+
 use super::Reporter;
 use crate::results::RunResult;
+
+/// Writes a value as JSON that shows every character: those that would change how the
+/// text appears are escaped.
+pub(crate) fn write(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(JsonText(&mut *out), value)?;
+    writeln!(out)
+}
 
 /// Writes the result when it is whole.
 pub(super) struct Json {
@@ -19,8 +29,7 @@ impl Json {
 
 impl Reporter for Json {
     fn end(&mut self, result: &RunResult) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(result)?;
-        writeln!(self.out, "{text}")?;
+        write(&mut self.out, result)?;
         self.out.flush()
     }
 }

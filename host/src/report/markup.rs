@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use safe_io::visible;
+
 /// An element with attributes and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Element {
@@ -91,8 +93,11 @@ impl fmt::Display for Element {
     }
 }
 
-/// `>` may stand in text and attributes, and has to in a `style` element.
+/// `>` may stand in text and attributes, and has to in a `style` element. Characters that
+/// do something where they are shown appear as escapes: XML allows not even a reference to
+/// most of them.
 fn escape(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let text = visible::lines(text);
     for part in text.split_inclusive(['&', '<', '"']) {
         let (plain, special) = match part.char_indices().next_back() {
             Some((at, last @ ('&' | '<' | '"'))) => (part.get(..at).unwrap_or(part), Some(last)),
@@ -123,6 +128,13 @@ mod tests {
         assert_eq!(
             page.to_string(),
             "<p title=\"&quot;a&quot; &amp; b\">1 &lt; 2 &amp; 3 > 2 ü<br><b></b></p>"
+        );
+        let hostile = element("p")
+            .with("title", "\u{1}")
+            .text("\u{1b}[31m\u{2066}");
+        assert_eq!(
+            hostile.to_string(),
+            r#"<p title="\u{1}">\u{1b}[31m\u{2066}</p>"#
         );
     }
 }

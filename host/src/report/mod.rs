@@ -8,6 +8,7 @@ mod json;
 mod markup;
 pub mod plan_page;
 mod sharing;
+mod shown;
 mod svg;
 mod text;
 pub(crate) mod units;
@@ -15,6 +16,8 @@ pub(crate) mod units;
 use std::io;
 
 use safe_io::Outputs;
+use shown::Shown;
+pub(crate) use shown::shown;
 
 use crate::cli::{Format, OutputArgs};
 use crate::exit::Stop;
@@ -166,8 +169,8 @@ pub fn open(args: &OutputArgs, outputs: Outputs) -> Result<Reports, Stop> {
     let out = outputs.open(&args.output)?;
     let columns = columns(out.is_stdout());
     let main: Box<dyn Reporter> = match args.format {
-        Format::Text if args.quiet => Box::new(text::Verdicts::new(output::styled(out))),
-        Format::Text => Box::new(text::Text::new(output::styled(out), columns)),
+        Format::Text if args.quiet => Box::new(Shown(text::Verdicts::new(output::styled(out)))),
+        Format::Text => Box::new(Shown(text::Text::new(output::styled(out), columns))),
         Format::Json => Box::new(json::Json::new(Box::new(out))),
         Format::Csv => Box::new(csv::Csv::new(Box::new(out))),
     };

@@ -59,26 +59,13 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Stop> {
 ///
 /// [`ReadError`].
 pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
-    let mut value: Value = serde_json::from_str(text)?;
-    without_controls(&mut value);
+    let value: Value = serde_json::from_str(text)?;
     let version = value.get("schema_version").and_then(Value::as_u64);
     let version = version.ok_or(ReadError::NoVersion)?;
     if version != u64::from(SCHEMA_VERSION) {
         return Err(ReadError::OtherVersion(version));
     }
     Ok(serde_json::from_value(value)?)
-}
-
-/// Makes control characters spaces: a text of a file must not steer a terminal.
-fn without_controls(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            *text = text.replace(|c: char| c.is_control() && c != '\n', " ");
-        }
-        Value::Array(values) => values.iter_mut().for_each(without_controls),
-        Value::Object(fields) => fields.values_mut().for_each(without_controls),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[cfg(test)]
