@@ -135,9 +135,8 @@ impl fmt::Display for Stop {
             StopKind::Error | StopKind::Usage | StopKind::ClosedPipe => "error",
             StopKind::Waived => "waived",
         };
-        // Either may name files or quote a library. Second lines are indented, so that none
-        // can be taken for another message.
-        let shown = |text: &str| visible::lines(text).trim_end().replace('\n', "\n    ");
+        // Either may name files or quote a library.
+        let shown = visible::indented;
         write!(
             f,
             "{kind}: {}\n  try: {}",

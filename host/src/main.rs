@@ -71,8 +71,7 @@ fn log_to_stderr(verbose: u8) {
         .format(|out, record| {
             let style = out.default_level_style(record.level());
             let (level, target) = (record.level(), record.target());
-            let text = record.args().to_string();
-            let text = visible::lines(&text);
+            let text = visible::indented(&record.args().to_string());
             writeln!(out, "[{style}{level:<5}{style:#} {target}] {text}")
         })
         .init();

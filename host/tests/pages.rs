@@ -186,6 +186,60 @@ fn pages_can_be_read_in_both_schemes_on_desk_and_phone() {
 }
 
 #[test]
+fn hostile_names_do_nothing_in_a_browser() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let hostile = "</title><script>document.title='run'</script><img src=x \
+                   onerror=\"document.title='run'\">\" onload=\"document.title='run'\" \
+                   \u{1b}[2J\u{1}\u{202e}\u{2066}";
+    let recorded = include_str!("recordings/h200-driver-580-cuda-13.0.json");
+    let mut result: serde_json::Value = serde_json::from_str(recorded).expect("a result");
+    let device = &mut result["devices"][0];
+    device["device"]["name"] = hostile.into();
+    for experiment in device["experiments"].as_array_mut().expect("a list") {
+        for field in ["name", "title", "shows", "teaches"] {
+            experiment[field] = hostile.into();
+        }
+        experiment["steps"][0]["label"] = hostile.into();
+        experiment["checks"][0]["claim"] = hostile.into();
+        if let Some(allocation) = experiment["allocations"].get_mut(0) {
+            allocation["name"] = hostile.into();
+        }
+    }
+    let file = folder.path().join("run.json");
+    fs::write(&file, result.to_string()).expect("a file");
+    let page = folder.path().join("page.html");
+    let charts = folder.path().join("charts");
+    let show = bare().args(&["show", "--quiet", "--report"]).arg(&page);
+    let ended = show.args(&["--svg"]).arg(&charts).arg(&file).ends();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut seen = vec![page];
+    for entry in fs::read_dir(charts).expect("charts") {
+        seen.push(entry.expect("an entry").path());
+    }
+    assert!(seen.len() > 4, "{seen:?}");
+    for file in seen {
+        let dom = browser.dom(&file, "light");
+        let what = file.display();
+        let is_page = file.extension().is_some_and(|ending| ending == "html");
+        assert!(!dom.contains("<script"), "{what}");
+        assert!(!dom.contains("<img"), "{what}");
+        assert!(!dom.contains("<title>run"), "{what}");
+        assert!(
+            !is_page || dom.contains(r"\u{1b}[2J\u{1}\u{202e}\u{2066}"),
+            "{what}"
+        );
+        let active =
+            |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{2066}');
+        assert!(!dom.contains(active), "{what}");
+        // A file that is no XML is shown as the parser's complaint.
+        assert!(!dom.contains("parsererror"), "{what}: {dom}");
+    }
+}
+
+#[test]
 fn svg_files_stand_alone() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let ended = on_the_model()

@@ -23,6 +23,19 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_active(c) && !matches!(c, '\n' | '\t'))
 }
 
+/// The same for text of several lines within a report or a message: all but the first are
+/// indented, so that none can be taken for a line of the program's own.
+#[must_use]
+pub fn indented(text: &str) -> String {
+    lines(text).trim_end().replace('\n', "\n    ")
+}
+
+/// Whether the text is shown as it is: nothing in it is active, and it is one line.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.contains(is_active)
+}
+
 /// Shows a value as one line, as [`line`] does: `format!("{}", Shown(path.display()))`.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<T>(pub T);

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use safe_io::visible;
 use serde::{Serialize, Serializer};
-
-use super::units::one_line;
 
 /// A node's name. Those that the runtime gives in dumps are kept as their numbers, so
 /// that a million of them take no memory of their own.
@@ -68,9 +67,8 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dumped { graph, node } => write!(f, "graph_{graph}_node_{node}"),
-            // Names come from files: nothing in them is to reach a terminal.
-            Self::Text(text) if text.contains(char::is_control) => f.write_str(&one_line(text)),
-            Self::Text(text) => f.write_str(text),
+            // Names come from files: nothing in them may steer what shows them.
+            Self::Text(text) => f.write_str(&visible::line(text)),
         }
     }
 }
@@ -117,6 +115,6 @@ mod tests {
         assert_eq!(Name::from(long).number(), Some(4_294_967_296));
         assert_eq!(Name::from("seven").number(), None);
         assert!(std::mem::size_of::<Name>() <= 16);
-        assert_eq!(Name::from("a\u{1b}[31m\nb").to_string(), "a [31m b");
+        assert_eq!(Name::from("a\u{1b}[31m\nb").to_string(), r"a\u{1b}[31m\nb");
     }
 }

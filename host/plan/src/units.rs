@@ -12,16 +12,12 @@ pub fn bytes(bytes: u64) -> String {
         .replace(".0 ", " ")
 }
 
-/// `1 allocation`, `3 allocations`.
+/// `1 allocation`, `3 allocations`, `8 launches`.
 #[must_use]
 pub fn count(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
-/// Text from a file as one line that a terminal shows and nothing more: control
-/// characters become spaces.
-#[must_use]
-pub fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    match number {
+        1 => format!("1 {what}"),
+        number if what.ends_with("ch") || what.ends_with('s') => format!("{number} {what}es"),
+        number => format!("{number} {what}s"),
+    }
 }

@@ -10,6 +10,8 @@ use graph_memory_plan::dot;
 use graph_memory_plan::graph::{Graph, Kind};
 use graph_memory_plan::scenario::{self, Scenario};
 
+use safe_io::visible;
+
 use crate::exit::Stop;
 
 /// What was given.
@@ -64,7 +66,7 @@ fn is_scenario(file: &Path) -> bool {
 }
 
 fn read_scenario(file: &Path) -> Result<Scenario, Stop> {
-    let shown = file.display().to_string();
+    let shown = visible::line(&file.display().to_string()).into_owned();
     let mut text = String::new();
     let opened =
         File::open(file).and_then(|file| file.take(LARGEST_SCENARIO).read_to_string(&mut text));
@@ -78,7 +80,7 @@ fn read_scenario(file: &Path) -> Result<Scenario, Stop> {
 }
 
 fn read_dump(file: &Path) -> Result<Vec<Graph>, Stop> {
-    let shown = file.display().to_string();
+    let shown = visible::line(&file.display().to_string()).into_owned();
     let read = if file == Path::new("-") {
         dot::read(io::stdin().lock(), "standard input")
     } else {
@@ -101,6 +103,7 @@ fn read_dump(file: &Path) -> Result<Vec<Graph>, Stop> {
     // Each file calls its graphs graph_1 and so on: the file's name tells them apart.
     if let Some(stem) = file.file_stem().filter(|_| file != Path::new("-")) {
         let stem = stem.to_string_lossy();
+        let stem = visible::line(&stem);
         let alone = graphs.len() == 1;
         for graph in &mut graphs {
             graph.name = if alone {

@@ -16,7 +16,7 @@ use crate::backend;
 use crate::exit::{self, Stop};
 use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
 use crate::output;
-use crate::report::plan_page;
+use crate::report::{json, plan_page};
 use cuda_graphs::Device;
 
 /// Plans what the arguments name.
@@ -120,10 +120,7 @@ impl From<graph_memory_plan::Error> for Stop {
 fn write(plan: &Plan, args: &PlanArgs, out: &mut dyn Write) -> io::Result<()> {
     match args.format {
         PlanFormat::Text => text::write(plan, args.rows, out)?,
-        PlanFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, plan)?;
-            writeln!(out)?;
-        }
+        PlanFormat::Json => json::write(out, plan)?,
     }
     out.flush()
 }

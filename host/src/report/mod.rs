@@ -4,7 +4,7 @@
 mod charts;
 mod csv;
 mod html;
-mod json;
+pub(crate) mod json;
 mod markup;
 pub mod plan_page;
 mod sharing;

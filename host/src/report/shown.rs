@@ -24,8 +24,7 @@ pub(crate) fn shown<T: Serialize + DeserializeOwned>(value: &T) -> io::Result<T>
 
 fn each_string(value: &mut Value) {
     match value {
-        // A second line is indented, so that it looks like none of the report's own.
-        Value::String(text) => *text = visible::lines(text).replace('\n', "\n    "),
+        Value::String(text) => *text = visible::indented(text),
         Value::Array(values) => values.iter_mut().for_each(each_string),
         Value::Object(fields) => fields.values_mut().for_each(each_string),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

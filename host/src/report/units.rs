@@ -1,19 +1,11 @@
 //! Formats numbers for people.
 
-use bytesize::ByteSize;
 use cudart_ffi::cudaError_t;
+
+pub(crate) use graph_memory_plan::units::{bytes, count};
 
 use crate::results::{Growth, MemoryKind, Quantity, Trend};
 use cuda_graphs::DeviceInfo;
-
-/// `64 MiB`, `1.5 GiB`, `0 B`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    ByteSize::b(bytes)
-        .display()
-        .iec()
-        .to_string()
-        .replace(".0 ", " ")
-}
 
 /// `1.980 GHz` from kHz.
 pub(crate) fn clock_rate(khz: i32) -> String {
@@ -28,15 +20,6 @@ pub(crate) fn time(ms: f64) -> String {
         ms if ms >= 1.0 => format!("{ms:.1} ms"),
         ms if ms >= 0.01 => format!("{ms:.2} ms"),
         ms => format!("{:.0} us", ms * 1000.0),
-    }
-}
-
-/// `1 run`, `3 runs`, `8 launches`.
-pub(crate) fn count(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        number if what.ends_with("ch") || what.ends_with('s') => format!("{number} {what}es"),
-        number => format!("{number} {what}s"),
     }
 }
 

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use safe_io::visible;
+
 use super::DotError;
 use super::flatten::flatten;
 use super::label::{self, Facts};
@@ -11,7 +13,6 @@ use super::lexer::Position;
 use super::parser::Attributes;
 use crate::graph::{Graph, MOST_NODES, Work};
 use crate::name::Name;
-use crate::units::one_line;
 
 /// What to do about a dump that lacks what a plan needs.
 const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
@@ -114,7 +115,7 @@ impl Collector {
     pub(super) fn begin_cluster(&mut self, name: &[u8]) {
         let parent = self.open.last().copied();
         self.open.push(self.file.clusters.len() as u32);
-        let name = one_line(&String::from_utf8_lossy(name));
+        let name = visible::line(&String::from_utf8_lossy(name)).into_owned();
         self.file.clusters.push(Cluster {
             name,
             parent,
@@ -133,7 +134,7 @@ impl Collector {
             .last()
             .and_then(|&open| self.file.clusters.get_mut(open as usize));
         if let Some(cluster) = open {
-            cluster.name = one_line(String::from_utf8_lossy(label).trim());
+            cluster.name = visible::line(String::from_utf8_lossy(label).trim()).into_owned();
         }
     }
 
@@ -262,7 +263,7 @@ impl Collector {
         if let Some(&number) = self.title_numbers.get(title) {
             return Some(number);
         }
-        let title = one_line(title);
+        let title = visible::line(title);
         if title.is_empty() {
             return None;
         }
@@ -270,7 +271,7 @@ impl Collector {
             return Some(number);
         }
         let number = self.file.titles.len() as u32;
-        self.file.titles.push(title.as_str().into());
+        self.file.titles.push(title.as_ref().into());
         self.title_numbers.insert(title.into(), number);
         Some(number)
     }

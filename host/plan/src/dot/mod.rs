@@ -19,10 +19,11 @@ mod parser;
 use std::fmt;
 use std::io::Read;
 
+use safe_io::visible;
+
 pub use lexer::Position;
 
 use super::graph::Graph;
-use super::units::one_line;
 use collect::Collector;
 
 /// Why a file cannot be read as a dump, and where.
@@ -38,14 +39,14 @@ impl DotError {
     fn at(at: Position, what: impl Into<String>) -> Self {
         Self {
             at: Some(at),
-            what: one_line(&what.into()),
+            what: visible::line(&what.into()).into_owned(),
         }
     }
 
     fn whole(what: impl Into<String>) -> Self {
         Self {
             at: None,
-            what: one_line(&what.into()),
+            what: visible::line(&what.into()).into_owned(),
         }
     }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use safe_io::visible;
 use toml::Spanned;
 
 use super::file::{GraphEntry, NodeEntry, ScenarioFile, Size, StepEntry, StreamName};
 use super::{FORMAT, Instance, MOST_OBJECTS, Scenario, Step};
 use crate::graph::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, NodeIndex, Use, Work};
-use crate::units::one_line;
 
 /// Why a text is no scenario, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ const LONGEST_SPIN: Duration = Duration::from_secs(60);
 pub fn read(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
     let file: ScenarioFile = toml::from_str(text).map_err(|error| ScenarioError {
         at: error.span().map(|span| place(text, span.start)),
-        what: one_line(error.message()),
+        what: visible::line(error.message()).into_owned(),
     })?;
     Reader { text, origin }.scenario(&file)
 }
@@ -73,8 +73,8 @@ impl Reader<'_> {
             return Err(self.error(&file.scenario.span(), what));
         }
         let mut scenario = Scenario {
-            name: one_line(&file.name),
-            about: one_line(&file.about),
+            name: visible::line(&file.name).into_owned(),
+            about: visible::line(&file.about).into_owned(),
             ..Scenario::default()
         };
         let mut families = Families::new();
@@ -136,8 +136,11 @@ impl Reader<'_> {
 
     fn graph(&self, entry: &GraphEntry) -> Result<Graph, ScenarioError> {
         let name = entry.name.get_ref();
-        if name.is_empty() || name.contains(['.', '[', ']']) || name.chars().any(char::is_control) {
-            return Err(self.error(&entry.name.span(), "a graph's name has no dot or bracket"));
+        if name.is_empty() || name.contains(['.', '[', ']']) || !visible::is_plain(name) {
+            return Err(self.error(
+                &entry.name.span(),
+                "a graph's name is one line of characters that can be seen, with no dot or bracket",
+            ));
         }
         if entry.nodes.len() > MOST_NODES {
             return Err(self.error(&entry.name.span(), format!("more than {MOST_NODES} nodes")));
@@ -145,8 +148,11 @@ impl Reader<'_> {
         let mut places: HashMap<&str, NodeIndex> = HashMap::new();
         for (index, node) in (0..).zip(&entry.nodes) {
             let name = &node.get_ref().name;
-            if name.get_ref().is_empty() || name.get_ref().chars().any(char::is_control) {
-                return Err(self.error(&name.span(), "a node needs a name of one line"));
+            if name.get_ref().is_empty() || !visible::is_plain(name.get_ref()) {
+                return Err(self.error(
+                    &name.span(),
+                    "a node needs a name: one line of characters that can be seen",
+                ));
             }
             if places.insert(name.get_ref(), index).is_some() {
                 return Err(self.error(&name.span(), format!("a second node {}", name.get_ref())));
@@ -452,7 +458,7 @@ impl Reader<'_> {
     fn error(&self, span: &Range<usize>, what: impl Into<String>) -> ScenarioError {
         ScenarioError {
             at: Some(place(self.text, span.start)),
-            what: one_line(&what.into()),
+            what: visible::line(&what.into()).into_owned(),
         }
     }
 }
@@ -493,7 +499,7 @@ struct Titles {
 
 impl Titles {
     fn of(&mut self, title: &str) -> Option<u32> {
-        (!title.is_empty()).then(|| self.number(&one_line(title)))
+        (!title.is_empty()).then(|| self.number(&visible::line(title)))
     }
 
     fn number(&mut self, title: &str) -> u32 {

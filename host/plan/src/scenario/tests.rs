@@ -277,7 +277,7 @@ fn names_that_a_scenario_cannot_have_are_made_such_that_it_can() {
         "x (2)",
         "b",
         "node",
-        "two lines",
+        r"two\nlines",
         "quote \" dot.",
     ];
     assert_eq!(names, expected);

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
+use safe_io::visible;
+
 use super::FORMAT;
 use super::read::WORK_WORDS;
 use crate::graph::{Freed, Graph, Kind, Node, NodeIndex, Work};
@@ -89,7 +91,7 @@ fn unique(names: impl Iterator<Item = String>, empty: &str) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let mut unique = Vec::new();
     for name in names {
-        let mut name = name.replace(char::is_control, " ");
+        let mut name = visible::line(&name).into_owned();
         if name.is_empty() {
             empty.clone_into(&mut name);
         }

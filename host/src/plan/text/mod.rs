@@ -10,6 +10,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use graph_memory_plan::result::Plan;
 use graph_memory_plan::units::{bytes, count};
+use safe_io::Shown;
 use table::{Cut, Table};
 
 const BOLD: Style = Style::new().bold();
@@ -32,7 +33,7 @@ pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result
     writeln!(
         out,
         "{DIM}planned for{DIM:#} {}: blocks of {}, addresses in steps of {}",
-        gpu.name,
+        Shown(&gpu.name),
         bytes(gpu.granularity_bytes),
         bytes(gpu.address_alignment_bytes),
     )?;
@@ -46,12 +47,12 @@ pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result
             let driver = on.driver_version.as_deref().unwrap_or("none");
             let what = match &on.simulation {
                 None => "GPU".to_owned(),
-                Some(model) => format!("MODEL, no GPU ({model})"),
+                Some(model) => format!("MODEL, no GPU ({})", Shown(model)),
             };
             writeln!(
                 out,
                 "{DIM}verified on{DIM:#} {}, {what}, runtime {runtime}, driver for CUDA {driver}",
-                on.device
+                Shown(&on.device)
             )?;
         }
     }
