@@ -52,14 +52,14 @@ const READERS: [(&str, &str, &[&str]); 9] = [
     ("plan s.toml", "s.toml", PLAN),
     ("plan x.dot --model-profile p.toml", "p.toml", PLAN),
     (
-        "plan x.dot --verify --backend model --ptx k.ptx",
+        "plan x.dot --verify --backend simulated --ptx k.ptx",
         "k.ptx",
         &["--output", "--report"],
     ),
     ("show run.json", "run.json", RUN),
-    ("--backend model --ptx k.ptx", "k.ptx", RUN),
-    ("--backend model --model-profile p.toml", "p.toml", RUN),
-    ("--backend model", "env:p.toml", RUN),
+    ("--backend simulated --ptx k.ptx", "k.ptx", RUN),
+    ("--backend simulated --model-profile p.toml", "p.toml", RUN),
+    ("--backend simulated", "env:p.toml", RUN),
 ];
 const PLAN: &[&str] = &[
     "--output",
@@ -222,7 +222,7 @@ fn two_outputs_are_never_one_file() {
     for command in [
         &["plan", "x.dot"][..],
         &["show", "run.json"],
-        &["--backend", "model"],
+        &["--backend", "simulated"],
     ] {
         let both = |output: &str, report: &str| {
             let started = bare().in_folder(folder.path()).args(command);
@@ -300,7 +300,7 @@ fn a_disk_that_is_full_leaves_every_old_output_as_it_was() {
     }
     fs::create_dir(at("charts")).expect("a folder");
     let before = contents(&at("."));
-    let run = "--backend model --experiment virtual-address-reuse";
+    let run = "--backend simulated --experiment virtual-address-reuse";
     for arguments in [
         "plan x.dot --output old".to_owned(),
         "plan x.dot --format json --output old".to_owned(),
@@ -356,8 +356,8 @@ fn printing() -> Vec<String> {
     .to_vec();
     for form in ["", " --quiet", " --format json", " --format csv"] {
         commands.push(format!("show run.json{form}"));
-        commands.push(format!("--backend model{form}"));
-        commands.push(format!("--backend model --repeat 2{form}"));
+        commands.push(format!("--backend simulated{form}"));
+        commands.push(format!("--backend simulated --repeat 2{form}"));
     }
     commands
 }
@@ -396,7 +396,7 @@ fn a_run_whose_reader_is_gone_still_writes_its_page() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_graph-memory-footprint"));
     command.current_dir(folder.path()).stdout(writer);
     let ended = command
-        .args(["--backend", "model", "--report", "page"])
+        .args(["--backend", "simulated", "--report", "page"])
         .output();
     assert_eq!(ended.expect("it starts").status.code(), Some(0));
     let page = fs::read_to_string(folder.path().join("page")).expect("a page");
@@ -409,7 +409,7 @@ fn a_closed_standard_error_changes_no_exit_code() {
     for (arguments, code) in [
         ("plan missing.dot", 64),
         ("--no-such-option", 64),
-        ("-vv --backend model", 0),
+        ("-vv --backend simulated", 0),
     ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);

@@ -201,7 +201,7 @@ fn experiments_show_hostile_kernels_and_devices_as_what_they_are() {
     let inputs = Inputs::new();
     let on = [
         "--backend",
-        "model",
+        "simulated",
         "--ptx",
         "k.ptx",
         "--model-profile",
@@ -230,7 +230,7 @@ fn experiments_show_hostile_kernels_and_devices_as_what_they_are() {
     assert!(inputs.assert_file("page.html").contains(r"\u{1b}[2J"));
     // An environment variable does the same as the option.
     let named = [("CUDART_MODEL_PROFILE", "p.toml")];
-    let (text, _) = inputs.run_with(&["--backend", "model"], &named);
+    let (text, _) = inputs.run_with(&["--backend", "simulated"], &named);
     assert!(String::from_utf8_lossy(&text).contains(r"\u{1b}[2J"));
 }
 
@@ -294,7 +294,7 @@ fn plans_of_hostile_dumps_and_scenarios_are_shown_in_every_form() {
             &["--rows", "0"],
             &["--format", "json"],
             &["--model-profile", "p.toml"],
-            &["--verify", "--backend", "model", "--ptx", "k.ptx"],
+            &["--verify", "--backend", "simulated", "--ptx", "k.ptx"],
             &["--dump-scenario"],
             &["--report", "page.html"],
         ] {
@@ -367,19 +367,19 @@ fn messages_show_hostile_arguments_files_and_variables_as_what_they_are() {
         vec!["--kernel-route", h],
         vec!["--cudart", h],
         vec!["--cudart", &folder],
-        vec!["--backend", "model", "--ptx", h],
-        vec!["--backend", "model", "--ptx", &folder],
-        vec!["--backend", "model", "--ptx", "broken.ptx"],
-        vec!["--backend", "model", "--model-profile", h],
-        vec!["--backend", "model", "--model-profile", &broken],
-        vec!["--backend", "model", "--model-profile", "broken.toml"],
-        vec!["--backend", "model", "--output", &folder],
-        vec!["--backend", "model", "--output", &below],
-        vec!["--backend", "model", "--report", &below],
-        vec!["--backend", "model", "--svg", &broken],
+        vec!["--backend", "simulated", "--ptx", h],
+        vec!["--backend", "simulated", "--ptx", &folder],
+        vec!["--backend", "simulated", "--ptx", "broken.ptx"],
+        vec!["--backend", "simulated", "--model-profile", h],
+        vec!["--backend", "simulated", "--model-profile", &broken],
+        vec!["--backend", "simulated", "--model-profile", "broken.toml"],
+        vec!["--backend", "simulated", "--output", &folder],
+        vec!["--backend", "simulated", "--output", &below],
+        vec!["--backend", "simulated", "--report", &below],
+        vec!["--backend", "simulated", "--svg", &broken],
         vec![
             "--backend",
-            "model",
+            "simulated",
             "--output",
             &broken,
             "--report",
@@ -422,7 +422,7 @@ fn messages_show_hostile_arguments_files_and_variables_as_what_they_are() {
         "CUDART_MODEL_CLOCK",
         "CUDART_MODEL_FAULT",
     ] {
-        let (text, code) = inputs.run_with(&["--backend", "model"], &[(variable, h)]);
+        let (text, code) = inputs.run_with(&["--backend", "simulated"], &[(variable, h)]);
         let text = String::from_utf8_lossy(&text);
         assert_eq!(code, 64, "{variable}: {text}");
         assert!(text.contains(r"\u{1b}"), "{variable}: {text}");
@@ -476,8 +476,8 @@ fn a_terminal_gets_nothing_but_this_programs_own_styles() {
         "\"--$HOSTILE\"",
         "--bytes \"$HOSTILE\"",
         "explain \"$HOSTILE\"",
-        "--backend model --ptx k.ptx --model-profile p.toml",
-        "--backend model --model-profile \"$HOSTILE\"",
+        "--backend simulated --ptx k.ptx --model-profile p.toml",
+        "--backend simulated --model-profile \"$HOSTILE\"",
         "-vv --cudart \"$HOSTILE\"",
     ] {
         let mut command = Command::new("script");
