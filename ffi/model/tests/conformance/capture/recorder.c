@@ -3,8 +3,9 @@
  *     gcc -O1 -o recorder recorder.c -ldl -lpthread
  *     recorder LIBCUDART PROGRAMS OUTPUT [JOBS] [quiet]
  *
- * README.md beside this file has the language. Every program runs in a process of its
- * own, so that one crash loses one program. All functions are looked up by name in the
+ * README.md beside this file has the language. Programs run in processes of their own,
+ * RECORDER_BATCH of them one after the other in each (1 if not said): a crash loses one
+ * program, and what one leaves behind ends its process. All functions are looked up by name in the
  * library, with the prototypes of runtime 13: no CUDA header is needed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +26,7 @@
 
 typedef unsigned long long u64;
 enum { MAX_NAMES = 256, MAX_WORDS = 64, MAX_NODES = 4096, MAX_THREADS = 8 };
-enum { LIMIT_SECONDS = 20 };
+enum { LIMIT_SECONDS = 8 };
 
 static void *library;
 static int out_fd = 1;
@@ -69,6 +70,8 @@ static char note[16384];
 static void *kernel;
 static void *kernel_library;
 static volatile int host_calls;
+/* The number of the last capture before the program began. */
+static u64 id_base;
 
 static const char ptx[] =
     ".version 6.5\n.target sm_50\n.address_size 64\n"
@@ -223,6 +226,9 @@ static int capture_info(void *stream, int *status, u64 *id, void **graph, void *
         stream, status, id, graph, tips, &data, count);
 }
 
+/* Captures are counted from 1 in the whole process: this makes it the whole program. */
+static u64 in_program(u64 id) { return id ? id - id_base : 0; }
+
 /* The capture that a stream is in, its number, and what its next node would come after. */
 static void describe_stream(const char *name, void *stream)
 {
@@ -246,7 +252,7 @@ static void describe_stream(const char *name, void *stream)
     for (size_t i = 0; i < count && i < MAX_NODES; i++)
         numbers[i] = index_of(nodes, all, tips[i]);
     qsort(numbers, count, sizeof *numbers, compare_ints);
-    add_note("#%llu/%zu(", id, all);
+    add_note("#%llu/%zu(", in_program(id), all);
     for (size_t i = 0; i < count; i++)
         add_note("%s%d", i ? "," : "", numbers[i]);
     add_note(")");
@@ -426,7 +432,7 @@ static int call(char **words, int count)
         void *graph, **tips;
         size_t n;
         code = capture_info(S(1), &status, &id, &graph, &tips, &n);
-        add_note(" =%d #%llu graph-%s %zu", status, id, graph ? "set" : "null", n);
+        add_note(" =%d #%llu graph-%s %zu", status, in_program(id), graph ? "set" : "null", n);
         return code;
     }
     if (IS("exchange-mode")) {
@@ -708,16 +714,16 @@ static void *work(void *argument)
     struct worker *worker = argument;
     for (;;) {
         sem_wait(&worker->go);
+        if (!worker->words)
+            return 0;
         worker->code = call(worker->words, worker->count);
         sem_post(&worker->done);
     }
-    return 0;
 }
 
+/* Thread 0 is one of them too, so that every program begins with threads that are new. */
 static int call_in(int thread, char **words, int count)
 {
-    if (!thread)
-        return call(words, count);
     struct worker *worker = &workers[thread];
     if (!worker->started) {
         worker->started = 1;
@@ -731,6 +737,17 @@ static int call_in(int thread, char **words, int count)
     while (sem_wait(&worker->done))
         ;
     return worker->code;
+}
+
+static void end_threads(void)
+{
+    for (int i = 0; i < MAX_THREADS; i++)
+        if (workers[i].started) {
+            workers[i].words = 0;
+            sem_post(&workers[i].go);
+            pthread_join(workers[i].thread, 0);
+            workers[i].started = 0;
+        }
 }
 
 static void run_line(const char *line, int states)
@@ -789,11 +806,8 @@ static void run_end(void)
     run_line("last-error", 0);
 }
 
-static void run_program(const char *path, char **lines, int count)
+static void load(const char *path)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGALRM, SIG_DFL);
-    alarm(LIMIT_SECONDS);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         say("%s\n", dlerror());
@@ -807,36 +821,99 @@ static void run_program(const char *path, char **lines, int count)
         say("no kernel: code %d\n", code);
         _exit(5);
     }
+}
+
+/* The number of the last capture: of one that begins and ends here. */
+static u64 last_capture(void)
+{
+    void *stream = 0, *graph = 0, **tips;
+    int status;
+    u64 id = 0;
+    size_t count;
+    CALL(cudaStreamCreateWithFlags, (void **, unsigned), &stream, 1);
+    CALL(cudaStreamBeginCapture, (void *, int), stream, 2);
+    capture_info(stream, &status, &id, &graph, &tips, &count);
+    CALL(cudaStreamEndCapture, (void *, void **), stream, &graph);
+    CALL(cudaGraphDestroy, (void *), graph);
+    CALL(cudaStreamDestroy, (void *), stream);
+    return id;
+}
+
+/* Leaves the process as the next program needs it. Whether it could. */
+static int clean_up(void)
+{
+    end_threads();
+    for (int i = 0; i < name_count[STREAM]; i++)
+        if (!names[STREAM][i].dead && names[STREAM][i].handle)
+            CALL(cudaStreamDestroy, (void *), names[STREAM][i].handle);
+    for (int i = 0; i < name_count[EVENT]; i++)
+        if (!names[EVENT][i].dead && names[EVENT][i].handle)
+            CALL(cudaEventDestroy, (void *), names[EVENT][i].handle);
+    memset(names, 0, sizeof names);
+    memset(name_count, 0, sizeof name_count);
+    host_calls = 0;
+    void *p = 0;
+    if (CALL(cudaDeviceSynchronize, (void), ) || CALL(cudaMalloc, (void **, size_t), &p, 4096) || CALL(cudaFree, (void *), p)
+        || CALL(cudaDeviceGraphMemTrim, (int), 0))
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        u64 value = 0;
+        if (i % 2)
+            CALL(cudaDeviceSetGraphMemAttribute, (int, int, void *), 0, i, &value);
+        if (CALL(cudaDeviceGetGraphMemAttribute, (int, int, void *), 0, i, &value) || value)
+            return 0;
+    }
+    return CALL(cudaGetLastError, (void), ) == 0;
+}
+
+static void run_program(char *name, char **lines, int count)
+{
+    alarm(LIMIT_SECONDS);
+    id_base = last_capture();
+    say("== %s\n", name);
     for (int i = 0; i < count; i++)
         run_line(lines[i], 1);
     run_end();
     say("done\n");
-    _exit(0);
+    if (!clean_up())
+        _exit(0);
 }
 
 /* ---- all programs --------------------------------------------------------- */
 
-struct program { char *name; char **lines; int count; pid_t process; int fd; };
+struct program { char *name; char **lines; int count; char *trace; };
+struct batch { int first, count; pid_t process; int fd; };
 
-static void finish(struct program *program, int status)
+/* Takes the traces of a batch from its file. How many of its programs have run. */
+static int collect(struct program *programs, struct batch *batch, int status)
 {
-    lseek(program->fd, 0, SEEK_SET);
-    static char text[1 << 20];
-    ssize_t length = read(program->fd, text, sizeof text - 1);
-    text[length > 0 ? length : 0] = 0;
-    close(program->fd);
-    program->fd = -1;
-    char *whole;
-    int broken = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (asprintf(&whole, "== %s\n%s", program->name, text) < 0)
-        exit(3);
-    size_t end = strlen(whole);
-    if (end && whole[end - 1] != '\n')
-        asprintf(&program->name, "%s\n!broken off by %s %d\n", whole, broken ? "signal" : "exit", broken ? broken : WEXITSTATUS(status));
-    else if (broken || WEXITSTATUS(status))
-        asprintf(&program->name, "%s!broken off by %s %d\n", whole, broken ? "signal" : "exit", broken ? broken : WEXITSTATUS(status));
-    else
-        program->name = whole;
+    static char text[1 << 24];
+    lseek(batch->fd, 0, SEEK_SET);
+    ssize_t length = 0, now;
+    while ((now = read(batch->fd, text + length, sizeof text - 1 - length)) > 0)
+        length += now;
+    text[length] = 0;
+    close(batch->fd);
+    int ran = 0, broken = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    for (char *at = strncmp(text, "== ", 3) ? strstr(text, "\n== ") : text; at && *at;) {
+        at += *at == '\n';
+        char *end = strstr(at, "\n== ");
+        size_t size = end ? (size_t)(end - at) + 1 : strlen(at);
+        struct program *program = &programs[batch->first + ran++];
+        int last = !end && (broken || WEXITSTATUS(status)), open = size && at[size - 1] != '\n';
+        char how[64] = "";
+        if (last)
+            snprintf(how, sizeof how, "!broken off by %s %d\n", broken ? "signal" : "exit", broken ? broken : WEXITSTATUS(status));
+        if (asprintf(&program->trace, "%.*s%s%s", (int)size, at, open ? "\n" : "", how) < 0)
+            exit(3);
+        at = end;
+    }
+    if (!ran) {
+        if (asprintf(&programs[batch->first].trace, "== %s\n%s!did not start\n", programs[batch->first].name, text) < 0)
+            exit(3);
+        ran = 1;
+    }
+    return ran;
 }
 
 int main(int argc, char **argv)
@@ -868,39 +945,58 @@ int main(int argc, char **argv)
         if (!strncmp(line, "== ", 3)) {
             if (total == capacity)
                 programs = realloc(programs, (capacity = capacity * 2 + 64) * sizeof *programs);
-            programs[total++] = (struct program){strdup(line + 3), 0, 0, 0, -1};
+            programs[total++] = (struct program){strdup(line + 3), 0, 0, 0};
         } else if (total) {
             struct program *program = &programs[total - 1];
             program->lines = realloc(program->lines, (program->count + 1) * sizeof *program->lines);
             program->lines[program->count++] = strdup(line);
         }
     }
-    int started = 0, running = 0, written = 0;
-    while (written < total) {
+    /* Batches of programs that share a process, one after the other; what a process that
+     * ends early leaves is a batch of its own. */
+    int size = getenv("RECORDER_BATCH") ? atoi(getenv("RECORDER_BATCH")) : 1;
+    struct batch *waiting = calloc(total + 1, sizeof *waiting), *running = calloc(jobs, sizeof *running);
+    int open = 0, written = 0, busy = 0;
+    for (int first = total; first > 0;) {
+        int count = first % size ? first % size : size;
+        first -= count;
+        waiting[open++] = (struct batch){first, count, 0, -1};
+    }
+    while (open || busy) {
         if (limit && time(0) - begun >= limit)
-            total = started;
-        while (running < jobs && started < total) {
-            struct program *program = &programs[started++];
+            open = 0;
+        while (busy < jobs && open) {
+            struct batch batch = waiting[--open];
             char path[] = "/tmp/capture-XXXXXX";
-            program->fd = mkstemp(path);
+            batch.fd = mkstemp(path);
             unlink(path);
-            program->process = fork();
-            if (!program->process) {
-                out_fd = program->fd;
-                run_program(argv[1], program->lines, program->count);
+            batch.process = fork();
+            if (!batch.process) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                out_fd = batch.fd;
+                load(argv[1]);
+                for (int i = 0; i < batch.count; i++)
+                    run_program(programs[batch.first + i].name, programs[batch.first + i].lines, programs[batch.first + i].count);
+                _exit(0);
             }
-            running++;
+            running[busy++] = batch;
         }
+        if (!busy)
+            break;
         int status;
         pid_t ended = wait(&status);
-        running--;
-        for (int i = 0; i < started; i++)
-            if (programs[i].process == ended && programs[i].fd >= 0)
-                finish(&programs[i], status);
-        while (written < total && programs[written].process && programs[written].fd < 0) {
-            fputs(programs[written++].name, out);
-            fflush(out);
-        }
+        for (int i = 0; i < busy; i++)
+            if (running[i].process == ended) {
+                struct batch batch = running[i];
+                running[i] = running[--busy];
+                int ran = collect(programs, &batch, status);
+                if (ran < batch.count)
+                    waiting[open++] = (struct batch){batch.first + ran, batch.count - ran, 0, -1};
+                break;
+            }
     }
-    return 0;
+    for (; written < total; written++)
+        if (programs[written].trace)
+            fputs(programs[written].trace, out);
+    return fclose(out) ? 74 : 0;
 }
