@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Nanos;
 use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::Effect;
-use crate::objects::id::MemoryId;
+use crate::objects::id::{EventId, MemoryId};
 
 /// An instantiated graph: what a launch of it does, fixed at instantiation.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct Exec {
     pub unfreed: Box<[u32]>,
     /// The allocations of other graphs that it frees.
     pub frees: Box<[AllocationRef]>,
+    /// The events that its nodes record.
+    pub records: Box<[EventId]>,
     /// What a launch does to memory, in order.
     pub effects: Arc<[Effect]>,
     /// How long a launch lasts on the device: its longest path.

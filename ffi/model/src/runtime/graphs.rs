@@ -58,11 +58,14 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph.
+    /// 1 for what is no graph, 401 for one that a capture adds to.
     pub fn graph_destroy(&mut self, handle: u64) -> Outcome {
         let id = self.graph_id(handle)?;
         if self.graph(id)?.is_child {
             return Err(cudaError_t::INVALID_VALUE);
+        }
+        if self.captures_into(handle) {
+            return Err(cudaError_t::ILLEGAL_STATE);
         }
         self.remove_graph(id);
         Ok(())
@@ -137,12 +140,16 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no node, 801 in a graph with memory nodes (R23).
+    /// 1 for what is no node, 801 in a graph with memory nodes (R23), 401 in one that a
+    /// capture adds to.
     pub fn graph_destroy_node(&mut self, node: u64) -> Outcome {
         let id = NodeId::from_handle(node).ok_or(cudaError_t::INVALID_VALUE)?;
         let place = *self.nodes.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         if self.graph(place.graph)?.has_memory_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
+        }
+        if self.captures_into(place.graph.to_handle()) {
+            return Err(cudaError_t::ILLEGAL_STATE);
         }
         self.destroy_node(place.graph, id);
         Ok(())
@@ -245,10 +252,10 @@ impl Runtime {
         if request.handle_types != cudaMemAllocationHandleType::NONE {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
-        // Policy: what the device could never back is refused when the node is
-        // added (M10 has 1 TiB on a card of 140 GiB); where the driver draws the
-        // line is not measured.
-        if request.bytes > self.profile.total_bytes() {
+        // A node for 200 GiB is added on a card of 140 GiB, one for 1 TiB is refused
+        // (M10). Policy: the line is twice the device's memory, which is what the driver
+        // reserves in addresses.
+        if request.bytes > self.profile.total_bytes().saturating_mul(2) {
             return Err(cudaError_t::MEMORY_ALLOCATION);
         }
         Ok(device)

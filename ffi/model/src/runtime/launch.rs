@@ -15,6 +15,9 @@ use crate::objects::id::{ExecId, Id, MemoryId, StreamId};
 /// `cudaGraphInstantiateFlagUseNodePriority`.
 const USE_NODE_PRIORITY: u64 = 8;
 
+/// How many graphs the driver makes, and numbers, for an exec (H200, driver 580).
+const COPIES_OF_AN_EXEC: u64 = 2;
+
 impl Runtime {
     /// `cudaGraphInstantiateWithFlags`.
     ///
@@ -50,12 +53,15 @@ impl Runtime {
             auto_free,
             unfreed,
             frees: graph.frees_elsewhere().collect(),
+            records: self.events_recorded(graph),
             effects: graph.effects.iter().map(|(_, e)| e.clone()).collect(),
             duration: self.exec_duration(graph),
             structure: self.structure(graph),
             end: 0,
         };
         let memory = graph.memory;
+        // The driver numbers two copies of the graph; captures show that.
+        self.graphs_made += COPIES_OF_AN_EXEC;
         // A graph is seldom added to once it has an exec, and there may be many.
         if let Some(graph) = self.graphs.get_mut(id) {
             graph.shrink_to_fit();
@@ -132,9 +138,14 @@ impl Runtime {
     /// (R18) unless AutoFree ends it (R19); 400 for what is no stream; 2 when the
     /// device has not enough memory (M13). The stream stays as it was then.
     pub fn launch(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
+        // A stream that captures comes before an exec that is none.
+        let in_stream = self.stream(stream, current);
+        if in_stream == Err(cudaError_t::STREAM_CAPTURE_UNSUPPORTED) {
+            return Err(cudaError_t::STREAM_CAPTURE_UNSUPPORTED);
+        }
         let id = ExecId::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
         self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
-        let stream = self.stream(stream, current)?;
+        let stream = in_stream?;
         let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let (memory, duration, previous, auto_free) =
             (exec.memory, exec.duration, exec.end, exec.auto_free);
@@ -144,6 +155,7 @@ impl Runtime {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let (frees, effects) = (exec.frees.clone(), exec.effects.clone());
+        let records = exec.records.clone();
         let mut remapped = false;
         if let Some(memory) = memory {
             let unfreed = self.live_of(memory);
@@ -168,6 +180,9 @@ impl Runtime {
             }
             self.occupy(id, memory, stream, Some(end));
             self.leave_unfreed(id, memory);
+        }
+        for event in records {
+            self.recorded(event, end);
         }
         // What the graph does to memory comes before it frees what others allocated.
         self.apply(&effects);

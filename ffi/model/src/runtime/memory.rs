@@ -76,11 +76,12 @@ impl Runtime {
     /// 400 for what is no stream, 1 for what is no live allocation.
     pub fn free_async(&mut self, address: u64, stream: u64, current: i32) -> Outcome {
         let stream = self.working_stream(stream, current)?;
-        if address == 0 {
-            return Ok(());
-        }
         if self.is_capturing(stream) {
             return self.capture_free(stream, address);
+        }
+        self.refuse_unsafe()?;
+        if address == 0 {
+            return Ok(());
         }
         if let Some(allocation) = self.live_at(address) {
             let time = self.enqueue(stream, 0, 0);

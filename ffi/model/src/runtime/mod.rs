@@ -125,6 +125,8 @@ pub struct Runtime {
     host: BTreeMap<u64, HostAllocation>,
     /// Work on memory that waits.
     work: WorkQueue,
+    /// The default streams that threads have for themselves, by thread and device.
+    per_thread: HashMap<(u64, usize), StreamId>,
     /// The captures under way.
     captures: Captures,
     /// The thread whose call runs now.
@@ -182,6 +184,7 @@ impl Runtime {
             graphs_made: 0,
             host: BTreeMap::new(),
             work: WorkQueue::default(),
+            per_thread: HashMap::new(),
             captures: Captures::default(),
             caller: Caller::default(),
         }
@@ -241,7 +244,7 @@ impl Runtime {
                 .filter(|(_, graph)| !graph.is_child)
                 .count() as u64,
             execs: self.execs.count() as u64,
-            streams: (self.streams.count() - self.devices.len()) as u64,
+            streams: (self.streams.count() - self.devices.len() - self.per_thread.len()) as u64,
             events: self.events.count() as u64,
             allocations: plain as u64 + unfreed,
             libraries: self.libraries.count() as u64,

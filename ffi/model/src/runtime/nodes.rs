@@ -175,7 +175,7 @@ impl Runtime {
     }
 
     /// `cudaGraphAddEventRecordNode`, or with `wait` `cudaGraphAddEventWaitNode`. Policy:
-    /// the node takes no time, and the event does not notice it.
+    /// the nodes take no time, and the event is reached when the launch is over.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use super::{Outcome, Runtime};
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
 use crate::objects::exec::Structure;
 use crate::objects::graph::{Graph, KernelNode, Node, NodePlace, Work};
-use crate::objects::id::{ExecId, GraphId, Id, NodeId};
+use crate::objects::id::{EventId, ExecId, GraphId, Id, NodeId};
 use crate::profile::nanos;
 
 /// An edge: the node that comes first, and the one after it.
@@ -202,11 +202,30 @@ impl Runtime {
         let effects: std::sync::Arc<[Effect]> =
             graph.effects.iter().map(|(_, e)| e.clone()).collect();
         let duration = self.exec_duration(graph);
+        let records = self.events_recorded(graph);
         if let Some(exec) = self.execs.get_mut(exec) {
+            exec.records = records;
             exec.effects = effects;
             exec.duration = duration;
         }
         Ok(Ok(()))
+    }
+
+    /// The events that the nodes of a graph record, those of its child graphs included.
+    pub(super) fn events_recorded(&self, graph: &Graph) -> Box<[EventId]> {
+        let mut events = Vec::new();
+        for (_, node) in graph.live_nodes() {
+            match node.work {
+                Work::RecordEvent(event) => events.push(event),
+                Work::Child { graph, .. } => {
+                    if let Ok(child) = self.graph(graph) {
+                        events.extend(self.events_recorded(child));
+                    }
+                }
+                _ => {}
+            }
+        }
+        events.into()
     }
 
     /// How long an exec of a graph lasts on the device.

@@ -24,11 +24,12 @@ impl Runtime {
         if !self.profile.memory_pools_supported {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
-        if bytes == 0 {
-            return Err(cudaError_t::INVALID_VALUE);
-        }
         if self.is_capturing(id) {
             return self.capture_malloc(id, bytes);
+        }
+        self.refuse_unsafe()?;
+        if bytes == 0 {
+            return Err(cudaError_t::INVALID_VALUE);
         }
         self.enqueue(id, 0, 0);
         let now = self.now();

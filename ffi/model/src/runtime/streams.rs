@@ -9,7 +9,7 @@ use crate::objects::stream::{Event, Stream, StreamKind};
 
 /// `cudaStreamLegacy`: the default stream by another name.
 const LEGACY: u64 = 1;
-/// `cudaStreamPerThread`; the model has one default stream for all threads.
+/// `cudaStreamPerThread`.
 const PER_THREAD: u64 = 2;
 /// `cudaEventRecordExternal` and `cudaEventWaitExternal`.
 const EXTERNAL: u32 = 1;
@@ -48,13 +48,39 @@ impl Runtime {
     /// # Errors
     ///
     /// 400 for a handle that names none.
-    pub fn any_stream(&self, handle: u64, current: i32) -> Outcome<StreamId> {
-        if matches!(handle, 0 | LEGACY | PER_THREAD) {
+    pub fn any_stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
+        if matches!(handle, 0 | LEGACY) {
             return Ok(self.device(current)?.1.default_stream);
+        }
+        if handle == PER_THREAD {
+            return self.per_thread_stream(current);
         }
         Id::from_handle(handle)
             .filter(|&id| self.streams.get(id).is_some())
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// The default stream that the calling thread has for itself: a blocking one.
+    fn per_thread_stream(&mut self, current: i32) -> Outcome<StreamId> {
+        let (device, _) = self.device(current)?;
+        let key = (self.caller.thread, device);
+        if let Some(&id) = self.per_thread.get(&key) {
+            return Ok(id);
+        }
+        let id = self.new_stream(device, StreamKind::Blocking)?;
+        self.per_thread.insert(key, id);
+        Ok(id)
+    }
+
+    fn new_stream(&mut self, device: usize, kind: StreamKind) -> Outcome<StreamId> {
+        self.streams
+            .insert(Stream {
+                device,
+                kind,
+                end: 0,
+                graphs: [None; 2],
+            })
+            .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
     /// `cudaStreamCreateWithFlags`.
@@ -69,15 +95,7 @@ impl Runtime {
             _ => return Err(cudaError_t::INVALID_VALUE),
         };
         let (device, _) = self.device(current)?;
-        self.streams
-            .insert(Stream {
-                device,
-                kind,
-                end: 0,
-                graphs: [None; 2],
-            })
-            .map(Id::to_handle)
-            .ok_or(cudaError_t::MEMORY_ALLOCATION)
+        self.new_stream(device, kind).map(Id::to_handle)
     }
 
     /// `cudaStreamDestroy`: work in it goes on.
@@ -96,6 +114,22 @@ impl Runtime {
         Ok(())
     }
 
+    /// `cudaStreamGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream, 900 for one that captures, which invalidates the
+    /// capture as on the H200.
+    pub fn stream_flags(&mut self, handle: u64, current: i32) -> Outcome<u32> {
+        let id = self.any_stream(handle, current)?;
+        self.not_capturing(id)?;
+        let kind = self.streams.get(id).map(|stream| stream.kind);
+        Ok(match kind {
+            Some(StreamKind::NonBlocking) => stream_flags::NON_BLOCKING,
+            _ => stream_flags::DEFAULT,
+        })
+    }
+
     /// When everything in the stream so far is over: what `cudaStreamSynchronize`
     /// waits for and `cudaStreamQuery` compares with now.
     ///
@@ -104,6 +138,7 @@ impl Runtime {
     /// 400 for what is no stream.
     pub fn stream_end(&mut self, handle: u64, current: i32) -> Outcome<Nanos> {
         let id = self.stream(handle, current)?;
+        self.refuse_unsafe()?;
         let stream = self
             .streams
             .get(id)
@@ -128,20 +163,18 @@ impl Runtime {
         let id = self.any_stream(stream, current)?;
         let handle = event;
         let (event, was) = self.event(handle)?;
+        if !matches!(flags, 0 | EXTERNAL) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        self.refuse_dead_event(id, event)?;
         match flags {
             0 if self.capture_wait(id, event, was.reached.is_some())? => return Ok(()),
-            EXTERNAL if self.is_capturing(id) => return self.capture_event_node(id, handle, true),
-            _ => {}
+            0 => {}
+            _ if self.is_capturing(id) => return self.capture_event_node(id, handle, true),
+            _ => return Err(cudaError_t::ILLEGAL_STATE),
         }
         self.refuse_beside_legacy(id)?;
-        self.not_capturing(id)?;
         let reached = was.reached.unwrap_or(0);
-        match flags {
-            0 => {}
-            // The event was not recorded in a capture, so it is no external one.
-            EXTERNAL => return Err(cudaError_t::ILLEGAL_STATE),
-            _ => return Err(cudaError_t::INVALID_VALUE),
-        }
         if reached > self.now() {
             self.advance(id, reached);
         }
@@ -191,12 +224,17 @@ impl Runtime {
         if self.is_capturing(id) {
             return self.capture_record(id, event);
         }
-        self.forget_captured_event(event);
         let reached = self.enqueue(id, 0, 0);
+        self.recorded(event, reached);
+        Ok(())
+    }
+
+    /// The event stands for work outside of captures, which is over then.
+    pub(super) fn recorded(&mut self, event: EventId, reached: Nanos) {
+        self.forget_captured_event(event);
         if let Some(event) = self.events.get_mut(event) {
             event.reached = Some(reached);
         }
-        Ok(())
     }
 
     /// `cudaEventRecordWithFlags`.
@@ -230,10 +268,11 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no event, 907 for one that was recorded in a capture.
+    /// 400 for what is no event, 907 or 1 for one that was recorded in a capture.
     pub fn event_end(&mut self, event: u64) -> Outcome<Nanos> {
         let (id, event) = self.event(event)?;
-        self.not_captured(id)?;
+        self.not_captured(id, true)?;
+        self.refuse_unsafe()?;
         Ok(event.reached.unwrap_or(0))
     }
 
@@ -241,13 +280,13 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no event, made without times or never recorded; 907 for one that
-    /// was recorded in a capture; 600 when
+    /// 400 for what is no event, made without times or never recorded; 907 or 1 for
+    /// one that was recorded in a capture; 600 when
     /// one is not over yet.
     pub fn event_elapsed(&mut self, start: u64, end: u64) -> Outcome<f32> {
         let (start, end) = (self.event(start)?, self.event(end)?);
-        self.not_captured(start.0)?;
-        self.not_captured(end.0)?;
+        self.not_captured(start.0, false)?;
+        self.not_captured(end.0, false)?;
         let both = [start.1, end.1];
         if both.iter().any(|event| !event.timed) {
             return Err(cudaError_t::INVALID_RESOURCE_HANDLE);

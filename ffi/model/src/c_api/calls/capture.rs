@@ -168,9 +168,7 @@ pub(in crate::c_api) unsafe fn cudaThreadExchangeStreamCaptureMode(
             let place = not_null(mode)?;
             // SAFETY: not null, and the program promises that it can be read and written.
             let wanted = unsafe { place.read_unaligned() };
-            if wanted.known_name().is_none() {
-                return Err(cudaError_t::INVALID_VALUE);
-            }
+            // Any value is taken, and given back at the next exchange, as on the H200.
             let before = core::mem::replace(&mut call.thread.capture_mode, wanted);
             // SAFETY: as above.
             unsafe { write(place, before) };

@@ -36,7 +36,7 @@ impl Runtime {
     /// 901 for an invalidated capture; 902 if the stream and the event belong to
     /// different captures; 905 if the stream captures and the event was recorded outside
     /// of the capture; 906 if the legacy default stream waits for a captured event; 1 for
-    /// an event of a capture that has ended. 902, 905 and 906 invalidate.
+    /// an event of a capture that has ended or is invalid. All but 901 invalidate.
     pub(in crate::runtime) fn capture_wait(
         &mut self,
         stream: StreamId,
@@ -55,14 +55,10 @@ impl Runtime {
             }
             return Ok(true);
         };
-        let of_event = recorded.capture;
-        match self.captures.all.get(&of_event) {
-            None => return Err(cudaError_t::INVALID_VALUE),
-            Some(capture) if !capture.valid => {
-                return Err(cudaError_t::STREAM_CAPTURE_INVALIDATED);
-            }
-            Some(_) => {}
+        if own.is_some() {
+            self.captured_so_far(stream)?;
         }
+        let of_event = recorded.capture;
         if self.is_legacy(stream) {
             self.invalidate(of_event);
             return Err(cudaError_t::STREAM_CAPTURE_IMPLICIT);
@@ -79,7 +75,6 @@ impl Runtime {
                 }
             }
             Some(own) => {
-                self.captured_so_far(stream)?;
                 self.invalidate(own);
                 self.invalidate(of_event);
                 return Err(cudaError_t::STREAM_CAPTURE_MERGE);
@@ -88,38 +83,75 @@ impl Runtime {
         Ok(true)
     }
 
-    /// What a question about an event returns if the event was recorded in a capture.
+    /// Refuses an event that was recorded in a capture, for a call that asks when it
+    /// happens. `invalidates`: the call breaks the capture.
     ///
     /// # Errors
     ///
-    /// 907, which invalidates the capture.
-    pub(in crate::runtime) fn not_captured(&mut self, event: EventId) -> Outcome {
+    /// 907, or 1 if the capture has ended or is invalid already.
+    pub(in crate::runtime) fn not_captured(
+        &mut self,
+        event: EventId,
+        invalidates: bool,
+    ) -> Outcome {
         let Some(Branch { capture, .. }) = self.captures.events.get(&event) else {
             return Ok(());
         };
         let capture = *capture;
-        self.invalidate(capture);
+        if !self.is_valid(capture) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        if invalidates {
+            self.invalidate(capture);
+        }
         Err(cudaError_t::CAPTURED_EVENT)
     }
 
+    /// Refuses to wait for an event of a capture that has ended or is invalid.
+    ///
+    /// # Errors
+    ///
+    /// 901 if the stream's own capture is invalid; else 1, which invalidates it.
+    pub(in crate::runtime) fn refuse_dead_event(
+        &mut self,
+        stream: StreamId,
+        event: EventId,
+    ) -> Outcome {
+        let Some(recorded) = self.captures.events.get(&event).map(|event| event.capture) else {
+            return Ok(());
+        };
+        if self.is_valid(recorded) {
+            return Ok(());
+        }
+        if let Some(own) = self.captures.streams.get(&stream).map(|own| own.capture) {
+            self.captured_so_far(stream)?;
+            self.invalidate(own);
+        }
+        Err(cudaError_t::INVALID_VALUE)
+    }
+
     /// Whether what all streams of a capture have come to is in front of what its origin
-    /// has come to.
+    /// has come to, or was taken from it by hand.
     pub(super) fn has_joined(&self, number: u64, origin: StreamId) -> bool {
-        let Some(end) = self.captures.streams.get(&origin) else {
+        let (Some(end), Some(capture)) = (
+            self.captures.streams.get(&origin),
+            self.captures.all.get(&number),
+        ) else {
             return false;
         };
         let mut seen: HashSet<u64> = HashSet::new();
-        let mut open = end.after.clone();
+        let mut open = [&end.after[..], &capture.dropped].concat();
         while let Some(node) = open.pop() {
             if seen.insert(node) {
                 open.extend(self.nodes_before(node));
             }
         }
-        self.captures
-            .streams
-            .values()
+        let branches = self.captures.streams.values();
+        branches
             .filter(|branch| branch.capture == number)
-            .all(|branch| branch.after.iter().all(|node| seen.contains(node)))
+            .flat_map(|branch| &branch.after)
+            .chain(&capture.lost)
+            .all(|node| seen.contains(node))
     }
 
     /// The nodes that a node comes after.

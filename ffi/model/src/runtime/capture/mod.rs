@@ -45,8 +45,6 @@ impl Default for Caller {
 pub struct Captures {
     /// By the number that `cudaStreamGetCaptureInfo` gives.
     all: BTreeMap<u64, Capture>,
-    /// How many began so far.
-    begun: u64,
     streams: HashMap<StreamId, Branch>,
     events: HashMap<EventId, Branch>,
 }
@@ -55,14 +53,17 @@ pub struct Captures {
 #[derive(Debug)]
 struct Capture {
     graph: u64,
-    /// The program made the graph and has its handle.
-    graph_was_given: bool,
     mode: cudaStreamCaptureMode,
     /// The thread that began it.
     thread: u64,
     origin: StreamId,
     /// No call has invalidated it.
     valid: bool,
+    /// What streams had come to that were destroyed since.
+    lost: Vec<u64>,
+    /// What `cudaStreamUpdateCaptureDependencies` has taken from what a stream has come
+    /// to: the origin need not join it.
+    dropped: Vec<u64>,
 }
 
 /// A point in a capture: what a stream has come to, or what an event has recorded.
@@ -134,28 +135,30 @@ impl Runtime {
         if mode.known_name().is_none() {
             return Err(cudaError_t::INVALID_VALUE);
         }
+        self.refuse_beside_legacy(id)?;
         if self.is_legacy(id) {
             return Err(cudaError_t::STREAM_CAPTURE_UNSUPPORTED);
         }
-        if self.is_capturing(id) {
+        if self.is_capturing(id) || given.is_some_and(|(graph, _)| self.captures_into(graph)) {
             return Err(cudaError_t::ILLEGAL_STATE);
         }
         let (graph, after) = match given {
             Some((graph, after)) => (graph, after.to_vec()),
             None => (self.graph_create(0)?, Vec::new()),
         };
+        // A capture has the number of its graph.
+        let number = self.graph(self.graph_id(graph)?)?.number;
         let captures = &mut self.captures;
-        captures.begun += 1;
-        let number = captures.begun;
         captures.all.insert(
             number,
             Capture {
                 graph,
-                graph_was_given: given.is_some(),
                 mode,
                 thread: self.caller.thread,
                 origin: id,
                 valid: true,
+                lost: Vec::new(),
+                dropped: Vec::new(),
             },
         );
         captures.streams.insert(
@@ -172,12 +175,14 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 401 for one that does not capture, 903 in a stream
-    /// other than the origin, 908 from a thread other than the one that began a capture
-    /// that is not relaxed. 901 for a capture that a call has invalidated, 904 for one
-    /// with a stream that has not joined the origin again: these end it.
+    /// 400 for what is no stream, 906 for the legacy default stream while a blocking
+    /// stream captures, 401 for one that does not capture, 903 in a stream
+    /// other than the origin, which invalidates. The others end the capture and destroy
+    /// its graph, though the program may have made it: 901 for a capture that a call has
+    /// invalidated, 904 for one with a stream that has not joined the origin again, 908
+    /// from a thread other than the one that began a capture that is not relaxed.
     pub fn end_capture(&mut self, stream: u64, current: i32) -> Outcome<u64> {
-        let id = self.any_stream(stream, current)?;
+        let id = self.working_stream(stream, current)?;
         let number = self
             .captures
             .streams
@@ -189,22 +194,24 @@ impl Runtime {
             .all
             .get(&number)
             .ok_or(cudaError_t::ILLEGAL_STATE)?;
-        if capture.mode != cudaStreamCaptureMode::RELAXED && capture.thread != self.caller.thread {
-            return Err(cudaError_t::STREAM_CAPTURE_WRONG_THREAD);
-        }
+        let graph = capture.graph;
+        let wrong_thread =
+            capture.mode != cudaStreamCaptureMode::RELAXED && capture.thread != self.caller.thread;
         if capture.origin != id {
+            self.invalidate(number);
             return Err(cudaError_t::STREAM_CAPTURE_UNMATCHED);
         }
-        let (graph, given) = (capture.graph, capture.graph_was_given);
         let outcome = if !capture.valid {
             Err(cudaError_t::STREAM_CAPTURE_INVALIDATED)
         } else if !self.has_joined(number, id) {
             Err(cudaError_t::STREAM_CAPTURE_UNJOINED)
+        } else if wrong_thread {
+            Err(cudaError_t::STREAM_CAPTURE_WRONG_THREAD)
         } else {
             Ok(graph)
         };
         self.forget_capture(number);
-        if outcome.is_err() && !given {
+        if outcome.is_err() {
             self.graph_destroy(graph)?;
         }
         outcome
@@ -217,7 +224,7 @@ impl Runtime {
     ///
     /// 400 for what is no stream; 906 for the legacy default stream while a blocking
     /// stream captures.
-    pub fn capture_info(&self, stream: u64, current: i32) -> Outcome<Option<CaptureInfo<'_>>> {
+    pub fn capture_info(&mut self, stream: u64, current: i32) -> Outcome<Option<CaptureInfo<'_>>> {
         let id = self.any_stream(stream, current)?;
         if self.is_legacy(id) && self.captures_beside_legacy().next().is_some() {
             return Err(cudaError_t::STREAM_CAPTURE_IMPLICIT);
@@ -255,9 +262,10 @@ impl Runtime {
             return Err(cudaError_t::ILLEGAL_STATE);
         }
         let (graph, mut after) = self.captured_so_far(id)?;
+        let mut dropped = Vec::new();
         match flags {
             ADD => {}
-            SET => after.clear(),
+            SET => dropped.append(&mut after),
             _ => return Err(cudaError_t::INVALID_VALUE),
         }
         let graph = self.graph_id(graph)?;
@@ -267,6 +275,9 @@ impl Runtime {
         }
         if let Some(branch) = self.captures.streams.get_mut(&id) {
             branch.after = after;
+            if let Some(capture) = self.captures.all.get_mut(&branch.capture) {
+                capture.dropped.append(&mut dropped);
+            }
         }
         Ok(())
     }
@@ -276,22 +287,31 @@ impl Runtime {
         self.caller = caller;
     }
 
-    /// The stream is gone, and with it what it captured.
+    /// A stream is destroyed. A capture ends with its origin, and its graph with it; what
+    /// another stream has captured the origin has to have joined.
     pub(super) fn capture_lost_stream(&mut self, stream: StreamId) {
         let Some(branch) = self.captures.streams.remove(&stream) else {
             return;
         };
-        let Some(capture) = self.captures.all.get(&branch.capture) else {
+        let Some(capture) = self.captures.all.get_mut(&branch.capture) else {
             return;
         };
         if capture.origin == stream {
-            let (graph, given) = (capture.graph, capture.graph_was_given);
+            let graph = capture.graph;
             self.forget_capture(branch.capture);
-            if !given {
-                // It cannot fail: the capture's graph is there until its end.
-                let _ = self.graph_destroy(graph);
-            }
+            // It cannot fail: the graph of a capture stays until its end.
+            let _ = self.graph_destroy(graph);
+        } else {
+            capture.lost.extend(branch.after);
         }
+    }
+
+    /// Whether a capture adds to a graph.
+    pub(super) fn captures_into(&self, graph: u64) -> bool {
+        self.captures
+            .all
+            .values()
+            .any(|capture| capture.graph == graph)
     }
 
     fn forget_capture(&mut self, number: u64) {
@@ -318,6 +338,14 @@ impl Runtime {
             let kind = self.streams.get(id)?.kind;
             (kind == StreamKind::Blocking).then_some(branch.capture)
         })
+    }
+
+    /// Whether a capture is under way and nothing has invalidated it.
+    fn is_valid(&self, number: u64) -> bool {
+        self.captures
+            .all
+            .get(&number)
+            .is_some_and(|capture| capture.valid)
     }
 
     fn invalidate(&mut self, number: u64) {

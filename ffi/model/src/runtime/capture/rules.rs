@@ -22,15 +22,28 @@ enum Rule {
 }
 
 fn rule(function: F) -> Rule {
-    match function {
-        F::cudaMalloc
-        | F::cudaFree
-        | F::cudaMemGetInfo
-        | F::cudaEventQuery
-        | F::cudaMemPoolTrimTo
-        | F::cudaMemPoolGetAttribute
-        | F::cudaMemPoolSetAttribute => Rule::Unsafe,
-        F::cudaDeviceSynchronize => Rule::WaitsForDevice,
+    match function.name() {
+        "cudaMalloc"
+        | "cudaFree"
+        | "cudaMallocHost"
+        | "cudaHostAlloc"
+        | "cudaFreeHost"
+        | "cudaHostRegister"
+        | "cudaHostUnregister"
+        | "cudaMallocManaged"
+        | "cudaMallocPitch"
+        | "cudaMemPoolCreate"
+        | "cudaMemPoolDestroy"
+        | "cudaMemPoolTrimTo"
+        | "cudaMemPoolGetAttribute"
+        | "cudaMemPoolSetAttribute"
+        | "cudaDeviceSetMemPool"
+        | "cudaDeviceSetLimit"
+        | "cudaGraphInstantiate"
+        | "cudaGraphInstantiateWithFlags"
+        | "cudaGraphInstantiateWithParams"
+        | "cudaGraphExecDestroy" => Rule::Unsafe,
+        "cudaDeviceSynchronize" => Rule::WaitsForDevice,
         _ => Rule::Safe,
     }
 }

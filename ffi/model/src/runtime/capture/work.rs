@@ -10,12 +10,16 @@ use crate::objects::id::StreamId;
 use crate::runtime::{AllocRequest, KernelRequest, Outcome, Runtime};
 
 impl Runtime {
-    /// `cudaMallocAsync` in a capture.
+    /// `cudaMallocAsync` in a capture; null and no node for no bytes.
     pub(in crate::runtime) fn capture_malloc(
         &mut self,
         stream: StreamId,
         bytes: u64,
     ) -> Outcome<u64> {
+        if bytes == 0 {
+            self.captured_so_far(stream)?;
+            return Ok(0);
+        }
         let device = self.streams.get(stream).map_or(0, |stream| stream.device);
         let request = AllocRequest {
             alloc_type: cudaMemAllocationType::PINNED,
@@ -36,8 +40,11 @@ impl Runtime {
         Ok(address)
     }
 
-    /// `cudaFreeAsync` in a capture.
+    /// `cudaFreeAsync` in a capture; no node for null.
     pub(in crate::runtime) fn capture_free(&mut self, stream: StreamId, address: u64) -> Outcome {
+        if address == 0 {
+            return self.captured_so_far(stream).map(|_| ());
+        }
         self.capture_node(stream, |runtime, graph, after| {
             runtime.add_free_node(graph, after, address)
         })
