@@ -1,23 +1,20 @@
-//! A hand-maintained table of the CUDA runtime (libcudart), and its loader.
+//! A table of CUDA runtime functions (libcudart) that is maintained by hand, and a loader.
 //!
-//! One table serves every runtime from CUDA 11.4 to 13.x. It binds the names
-//! whose prototype and structs are the same in all of them, avoids the spellings
-//! that changed (`cudaGraphInstantiate` above all), and needs no CUDA header, no
-//! import library and no CUDA at build time.
+//! One table serves every runtime from CUDA 11.4 to 13.x. It binds functions whose
+//! prototype and structs are the same in all of them, and leaves out those that changed
+//! (such as `cudaGraphInstantiate`). Building it needs no CUDA headers or libraries.
 //!
 //! - [`table`] is the list of functions, one line each; [`Functions`] binds it.
-//! - [`types`] has handles, structs and constants by their C names, with layouts
-//!   that the compiler checks here and `cargo xtask abi` against real headers.
-//! - [`loader`] finds a library; [`driver`] is the way to a kernel for runtimes
-//!   older than 12.8.
-//! - [`ptx`] reads a PTX file's head and compares it with driver and device.
-//! - [`advice`] is what to do about each code.
+//! - [`types`] contains handles, structs and constants under their C names. The compiler
+//!   checks their layouts, and `cargo xtask abi` compares them with real headers.
+//! - [`loader`] finds a library; [`driver`] loads kernels with runtimes older than 12.8.
+//! - [`ptx`] reads a PTX file and checks whether a driver and a device can load it.
+//! - [`advice`] says what to do about each error code.
 //!
-//! With the log target `cudart` at `trace` every call is shown with arguments,
-//! result, what it wrote, and its time.
+//! With the log target `cudart` at level `trace`, every call is logged with its
+//! arguments, result, output values and time.
 //!
-//! This crate knows nothing of experiments, and does not wrap: every call is as
-//! unsafe as the C function that it calls.
+//! The crate adds no safety: every call is as unsafe as the C function that it calls.
 
 #![allow(
     non_camel_case_types,

@@ -33,7 +33,7 @@ fn outcomes(attempts: &[Attempt]) -> Vec<&Outcome> {
     attempts.iter().map(|attempt| &attempt.outcome).collect()
 }
 
-/// What is said of an unfit file that is named explicitly.
+/// What is said of an unfit file that is path given.
 #[track_caller]
 fn said_of(path: &Path, reason: &str) {
     let error = refusal(path);
@@ -175,11 +175,11 @@ fn a_text_file_an_empty_one_and_a_directory_of_the_name_are_named_as_such() {
     let folder = folder();
     let file = folder.path().join("libcudart.so.12");
     fs::write(&file, "version https://git-lfs.github.com/spec/v1\n").unwrap();
-    said_of(&file, "cannot be opened: it is a text file, no library");
+    said_of(&file, "cannot be opened: it is a text file, not a library");
     fs::write(&file, "").unwrap();
     said_of(&file, "cannot be opened: it is empty");
     fs::write(&file, [0x80, 0xff, 0]).unwrap();
-    said_of(&file, "cannot be opened: it is no ELF library");
+    said_of(&file, "cannot be opened: it is not an ELF library");
     fs::remove_file(&file).unwrap();
     // Named itself it would be a directory to look into; found in one it is unfit.
     fs::create_dir(&file).unwrap();
@@ -195,7 +195,7 @@ fn a_dangling_link_is_named_with_what_it_points_at() {
     link("libcudart.so.12.4.127", &file);
     said_of(
         &file,
-        "cannot be opened: it is a link to libcudart.so.12.4.127, which is not there",
+        "cannot be opened: it is a link to libcudart.so.12.4.127, which does not exist",
     );
 }
 
@@ -264,7 +264,7 @@ fn a_library_without_graph_memory_calls_is_refused_with_all_their_names() {
     let file = standin.build(&folder.path().join("libcudart.so.11.0"));
     said_of(
         &file,
-        "is no CUDA runtime of 11.4 or later: lacks cudaGraphAddMemAllocNode, \
+        "is not a CUDA runtime of 11.4 or later: it lacks cudaGraphAddMemAllocNode, \
          cudaGraphAddMemFreeNode, cudaDeviceGraphMemTrim",
     );
     assert_eq!(
@@ -303,14 +303,14 @@ fn an_unfit_library_is_passed_over_and_the_next_is_taken() {
     let text = attempts_text(&cudart.attempts);
     let lines: Vec<_> = text.lines().collect();
     assert!(
-        lines[0].contains("libcudart.so.13 ") && lines[0].ends_with("no library"),
+        lines[0].contains("libcudart.so.13 ") && lines[0].ends_with("not a library"),
         "{text}"
     );
     assert!(
-        lines[1].contains("libcudart.so.12 ") && lines[1].ends_with("chosen"),
+        lines[1].contains("libcudart.so.12 ") && lines[1].ends_with("used"),
         "{text}"
     );
-    let column = |line: &str| line.find("named explicitly");
+    let column = |line: &str| line.find("path given");
     assert_eq!(column(lines[0]), column(lines[1]), "{text}");
 }
 

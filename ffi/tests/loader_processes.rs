@@ -155,7 +155,7 @@ fn without_any_library_the_report_lists_what_was_tried() {
         "libcudart.so.11.0",
         "libcudart.so ",
     ] {
-        tried(soname, "system library search", "not there");
+        tried(soname, "system library search", "not found");
     }
     tried(
         unfit.to_str().unwrap(),
@@ -188,7 +188,7 @@ fn a_library_that_the_user_may_not_read_is_named_as_such() {
         }
     };
     assert!(
-        text.contains("cannot be opened: this user may not read it"),
+        text.contains("cannot be opened: this user has no permission to read it"),
         "{text}"
     );
 }

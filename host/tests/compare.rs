@@ -47,7 +47,7 @@ fn the_model_is_equal_to_what_it_models() {
     let model = result(folder.path(), "model.json", &[]);
     let ended = compare(&model, &recording(H200));
     assert_eq!(ended.code, 0, "{}", ended.stdout);
-    let named = "modelled on NVIDIA H200";
+    let named = "simulated on NVIDIA H200";
     assert!(ended.stdout.contains(named), "{}", ended.stdout);
 }
 
@@ -97,7 +97,7 @@ fn other_sizes_and_other_numbers_of_graphs_differ() {
     }
     let text = compare(&few, &recording(LOG)).stdout;
     assert!(
-        text.contains("not there"),
+        text.contains("missing"),
         "the log has more launches: {text}"
     );
 }
@@ -142,5 +142,5 @@ fn what_is_neither_result_nor_log_is_refused() {
     let text = fs::read_to_string(recording(LOG)).expect("the log");
     let cut = text.len() / 2;
     fs::write(&log, text.get(..cut).expect("a boundary")).expect("a file");
-    compare(&recording(H200), &log).refused_with(64, "no log of NVIDIA's sample");
+    compare(&recording(H200), &log).refused_with(64, "not a log of NVIDIA's sample");
 }

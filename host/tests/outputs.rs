@@ -194,7 +194,7 @@ fn quiet_prints_the_verdicts_and_nothing_else() {
     on_the_model()
         .args(&["--quiet", "--format", "json"])
         .ends()
-        .refused_with(64, "--quiet is for the text");
+        .refused_with(64, "--quiet applies to --format text");
 }
 
 #[test]

@@ -107,16 +107,16 @@ fn a_page_is_one_file_without_scripts() {
 }
 
 #[test]
-fn a_page_says_whether_it_was_modelled_or_measured() {
+fn a_page_says_whether_it_was_simulated_or_measured() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let pages = pages(folder.path());
-    let modelled = |name: &str| {
+    let simulated = |name: &str| {
         let page = pages.iter().find(|page| page.ends_with(name));
         let text = fs::read_to_string(page.expect(name)).expect("the page");
-        text.contains("Modelled, not measured")
+        text.contains("Simulated, not measured")
     };
-    assert!(!modelled("h200.html"));
-    assert!(modelled("repeated.html"));
+    assert!(!simulated("h200.html"));
+    assert!(simulated("repeated.html"));
 }
 
 #[test]

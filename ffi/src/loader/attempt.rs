@@ -1,4 +1,4 @@
-//! What was tried and what came of it, for a person to read.
+//! The libraries that were tried, and why each was not used.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -7,31 +7,31 @@ use std::path::PathBuf;
 use super::Version;
 use super::candidates::{Candidate, Place};
 
-/// One candidate that was looked at.
+/// One candidate that was tried.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// What was tried.
+    /// The candidate.
     pub candidate: Candidate,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a candidate.
+/// The outcome of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was taken.
+    /// It is used.
     Chosen,
-    /// There is nothing of that name.
+    /// There is no such file.
     Absent,
     /// It could not be opened; the text says why.
     NotLoadable(String),
-    /// It opens but is no CUDA runtime that this table can serve.
+    /// It can be opened but lacks required functions.
     LacksFunctions(Vec<&'static str>),
     /// It works, but the driver is too old for it (code 35 with a driver present).
     DriverTooOld {
         /// The newest CUDA version that the driver supports.
         driver: c_int,
-        /// The library's version, where it tells.
+        /// The library's version, if it is known.
         runtime: Option<c_int>,
     },
 }
@@ -39,11 +39,11 @@ pub enum Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Chosen => f.write_str("chosen"),
-            Self::Absent => f.write_str("not there"),
+            Self::Chosen => f.write_str("used"),
+            Self::Absent => f.write_str("not found"),
             Self::NotLoadable(reason) => write!(f, "cannot be opened: {reason}"),
             Self::LacksFunctions(names) => {
-                f.write_str("is no CUDA runtime of 11.4 or later: lacks ")?;
+                f.write_str("is not a CUDA runtime of 11.4 or later: it lacks ")?;
                 match names.as_slice() {
                     [first, second, third, rest @ ..] if rest.len() > 1 => write!(
                         f,
@@ -68,8 +68,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// No library could be used. The text is one line; [`report`](Self::report) has
-/// everything that was tried.
+/// No library could be used. The text is one line; [`report`](Self::report) lists all
+/// libraries that were tried.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.headline())]
 pub struct LoadError {
@@ -96,8 +96,8 @@ impl LoadError {
             let there = |attempt: &&Attempt| attempt.outcome != Outcome::Absent;
             return match self.attempts.iter().filter(there).count() {
                 0 => "no CUDA runtime library (libcudart) was found".to_owned(),
-                1 => "no CUDA runtime library (libcudart) can be used: the one that is there is unfit".to_owned(),
-                unfit => format!("no CUDA runtime library (libcudart) can be used: all {unfit} that are there are unfit"),
+                1 => "no usable CUDA runtime library (libcudart) was found: the one found cannot be used".to_owned(),
+                found => format!("no usable CUDA runtime library (libcudart) was found: none of the {found} found can be used"),
             };
         };
         match self.attempts.as_slice() {
@@ -120,9 +120,9 @@ impl LoadError {
     }
 }
 
-/// The attempts in columns, a line each, indented by two spaces: what was tried,
-/// what led to it, what came of it. That a library is not open in the process
-/// already is no attempt worth a line.
+/// The attempts in columns, one line each, indented by two spaces: the candidate, how it
+/// was found, and the outcome. A library that the process has not already opened is not
+/// listed.
 #[must_use]
 pub fn attempts_text(attempts: &[Attempt]) -> String {
     let rows: Vec<[String; 3]> = attempts
@@ -188,10 +188,10 @@ mod tests {
         assert_eq!(
             error.report(),
             "\
-no CUDA runtime library (libcudart) can be used: all 2 that are there are unfit; tried in this order:
-  libcudart.so.13                        system library search  not there
+no usable CUDA runtime library (libcudart) was found: none of the 2 found can be used; tried in this order:
+  libcudart.so.13                        system library search  not found
   /usr/local/cuda/lib64/libcudart.so.12  /usr/local/cuda*       cannot be opened: it is a directory
-  /opt/libcudart.so                      CUDA_HOME              is no CUDA runtime of 11.4 or later: lacks a, b, c and 2 more functions"
+  /opt/libcudart.so                      CUDA_HOME              is not a CUDA runtime of 11.4 or later: it lacks a, b, c and 2 more functions"
         );
         assert_eq!(error.to_string().lines().count(), 1);
     }
@@ -210,7 +210,7 @@ no CUDA runtime library (libcudart) can be used: all 2 that are there are unfit;
         );
         assert_eq!(
             named(vec![attempt(Place::Explicit, there, lacks())]).to_string(),
-            "/opt/here/libcudart.so.12 is no CUDA runtime of 11.4 or later: lacks cudaGraphLaunch"
+            "/opt/here/libcudart.so.12 is not a CUDA runtime of 11.4 or later: it lacks cudaGraphLaunch"
         );
         let two = vec![
             attempt(Place::Explicit, there, lacks()),

@@ -1,4 +1,4 @@
-//! Where a libcudart may be.
+//! The places where a libcudart may be.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub const SONAMES: &[&str] = if cfg!(windows) {
     ]
 };
 
-/// Where in an installation's tree the library lies.
+/// The folders of the library in an installation.
 const LIBRARY_DIRECTORIES: &[&str] = if cfg!(windows) {
     &["bin/x64", "bin", "nvidia/cu13/bin/x86_64"]
 } else if cfg!(target_arch = "aarch64") {
@@ -29,22 +29,22 @@ const LIBRARY_DIRECTORIES: &[&str] = if cfg!(windows) {
     &["lib64", "lib", "targets/x86_64-linux/lib"]
 };
 
-/// Where in a Python environment's `site-packages` NVIDIA's wheels put it.
+/// The folders of the library in the `site-packages` of a Python environment.
 const WHEEL_DIRECTORIES: &[&str] = if cfg!(windows) {
     &["nvidia/cu13/bin/x86_64", "nvidia/cuda_runtime/bin"]
 } else {
     &["nvidia/cu13/lib", "nvidia/cuda_runtime/lib"]
 };
 
-/// The variables that the search reads.
+/// The environment variables that the search reads.
 const VARIABLES: &[&str] = &["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "VIRTUAL_ENV"];
 
-/// What led to a candidate.
+/// How a candidate was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The user named it.
+    /// The user gave its path.
     Explicit,
-    /// The process has it open.
+    /// The process has already opened it.
     AlreadyLoaded,
     /// The system's search for shared libraries.
     SystemSearch,
@@ -59,7 +59,7 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Explicit => f.write_str("named explicitly"),
+            Self::Explicit => f.write_str("path given"),
             Self::AlreadyLoaded => f.write_str("already loaded"),
             Self::SystemSearch => f.write_str("system library search"),
             Self::Variable(name) => f.write_str(name),
@@ -69,22 +69,22 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing to try.
+/// One library to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// What led here.
+    /// How it was found.
     pub place: Place,
-    /// A file, or a bare name for the system's search.
+    /// A file, or a file name for the system's search.
     pub target: PathBuf,
 }
 
 impl Candidate {
-    /// Whether the candidate is a path at which nothing is, not even a dangling link.
+    /// Whether the candidate is a path at which there is no file and no link.
     pub(super) fn is_absent(&self) -> bool {
         self.is_path() && self.target.symlink_metadata().is_err()
     }
 
-    /// The file behind all links.
+    /// The file after resolving all links.
     pub(super) fn canonical(&self) -> Option<PathBuf> {
         if self.is_path() {
             self.target.canonicalize().ok()
@@ -104,21 +104,21 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// How to search: what the user named, the environment, and where `/usr/local` is.
+/// How to search: the given path, the environment, and the location of `/usr/local`.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// A file or a directory that the user named; nothing else is tried then.
+    /// A file or a directory given by the user; then nothing else is tried.
     pub explicit: Option<PathBuf>,
     /// The values of the variables that name installations.
     pub variables: BTreeMap<&'static str, OsString>,
     /// The folder whose `cuda*` entries are toolkits: `/usr/local`.
     pub usr_local: PathBuf,
-    /// Whether to look at what the process has open and at the system's search.
+    /// Whether to try libraries that the process has opened, and the system's search.
     pub system: bool,
 }
 
 impl Search {
-    /// The search of this process's environment.
+    /// A search with this process's environment.
     #[must_use]
     pub fn from_environment() -> Self {
         Self {
@@ -142,8 +142,8 @@ impl Search {
         }
     }
 
-    /// Everything to try, in order. A directory without any of [`SONAMES`] is left
-    /// out; files that are the same one behind links come once.
+    /// The candidates in order. A directory without any of [`SONAMES`] is left out, and a
+    /// file that is found through several links is listed once.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         if let Some(path) = &self.explicit {
@@ -192,8 +192,8 @@ impl Search {
 
 fn explicit(path: &Path) -> Vec<Candidate> {
     if !path.is_dir() {
-        // A name without a slash would go to the system's search; a named file is
-        // meant to be that file.
+        // A name without a slash would start the system's search, but the user means
+        // this file.
         let target = if path.components().count() == 1 {
             Path::new(".").join(path)
         } else {

@@ -1,4 +1,4 @@
-//! Why a file cannot be a library of this process, told from the file itself.
+//! Why a file cannot be loaded as a library, by looking at the file itself.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -11,7 +11,7 @@ const OWN_CLASS: u8 = if cfg!(target_pointer_width = "64") {
     1
 };
 
-/// The `e_machine` numbers of the architectures that CUDA knows or knew.
+/// The `e_machine` numbers of the architectures that CUDA supports or supported.
 const MACHINES: &[(u16, &str)] = &[
     (3, "x86"),
     (21, "powerpc64"),
@@ -21,13 +21,13 @@ const MACHINES: &[(u16, &str)] = &[
     (243, "riscv64"),
 ];
 
-/// The reason as a sentence without a subject's name, such as `it is a
-/// directory`; `None` where nothing is wrong with the file itself.
+/// The reason, such as `it is a directory`; `None` if nothing is wrong with the file
+/// itself.
 pub(super) fn of(path: &Path) -> Option<String> {
     let Ok(metadata) = path.metadata() else {
         let target = path.read_link().ok()?;
         return Some(format!(
-            "it is a link to {}, which is not there",
+            "it is a link to {}, which does not exist",
             target.display()
         ));
     };
@@ -38,7 +38,7 @@ pub(super) fn of(path: &Path) -> Option<String> {
     let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
     match read {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return Some("this user may not read it".to_owned());
+            return Some("this user has no permission to read it".to_owned());
         }
         Err(error) => return Some(format!("it cannot be read: {error}")),
         Ok(_) => {}
@@ -60,9 +60,9 @@ fn of_elf(head: &[u8]) -> Option<String> {
             .iter()
             .all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
         return Some(if text {
-            "it is a text file, no library".to_owned()
+            "it is a text file, not a library".to_owned()
         } else {
-            "it is no ELF library".to_owned()
+            "it is not an ELF library".to_owned()
         });
     }
     match head.get(4) {
@@ -71,8 +71,8 @@ fn of_elf(head: &[u8]) -> Option<String> {
         Some(2) => return Some("it is a 64-bit library, and this program is 32-bit".to_owned()),
         _ => return Some("it is a damaged ELF library".to_owned()),
     }
-    // The machine is written in the file's own byte order; a foreign order shows
-    // as a machine that is not this one.
+    // The machine is stored in the file's byte order; another byte order appears as
+    // another machine.
     let machine = u16::from_le_bytes([*head.get(18)?, *head.get(19)?]);
     let name = MACHINES.iter().find(|(number, _)| *number == machine);
     match name {

@@ -1,10 +1,10 @@
 //! Finds a libcudart, opens it, and binds the table.
 //!
-//! An explicit path wins, and then nothing else is tried. Otherwise, in order:
-//! a library that the process has open already, the system's own search by
-//! soname (newest first), and the usual places of installations
-//! ([`candidates`]). A library that lacks required functions is passed over; so
-//! is one whose driver is too old for it, as long as an older one serves.
+//! If a path is given, nothing else is tried. Otherwise these are tried in order: a
+//! library that the process has already opened, the system's search by soname (newest
+//! first), and the usual installation folders ([`candidates`]). A library that lacks
+//! required functions is skipped. A library that needs a newer driver is skipped if an
+//! older library can be used.
 //!
 //! A library that was opened and accepted is never closed: the table's
 //! functions must stay callable, and the runtime registers exit handlers.
@@ -32,10 +32,10 @@ pub struct Cudart {
     functions: Functions,
     /// Where it was found.
     pub place: Place,
-    /// The library's file, where the system tells.
+    /// The library's file, if it is known.
     pub path: Option<PathBuf>,
-    /// The runtime's version as `1000 * major + 10 * minor`; `None` where it does
-    /// not tell (11.x without a driver).
+    /// The runtime's version as `1000 * major + 10 * minor`; `None` if the query fails
+    /// (11.x without a driver).
     pub runtime_version: Option<c_int>,
     /// The newest CUDA version that the driver supports, in the same form; 0
     /// without a driver.
@@ -43,7 +43,7 @@ pub struct Cudart {
     /// The version queries that failed, by their C names. Before 12.0 the runtime's
     /// own fails with 35 where there is no driver.
     pub version_errors: Vec<(&'static str, cudaError_t)>,
-    /// Everything that was tried before this one, and this one.
+    /// All libraries that were tried, this one last.
     pub attempts: Vec<Attempt>,
 }
 
@@ -106,8 +106,8 @@ impl Cudart {
                 }
             }
         }
-        // Every library wants a newer driver: the newest one's own answer says so
-        // best. `min_by_key` keeps the first of equals, `max_by_key` the last.
+        // Every library needs a newer driver. The newest one is returned, and its own
+        // error says so. `min_by_key` keeps the first of equals, `max_by_key` the last.
         match refused
             .into_iter()
             .min_by_key(|c| Reverse(c.runtime_version))
@@ -120,8 +120,8 @@ impl Cudart {
         }
     }
 
-    /// Binds the table to functions that are in the process already, such as the
-    /// model runtime's.
+    /// Binds the table to functions that are already in the process, such as those of
+    /// the simulated runtime.
     ///
     /// # Errors
     ///
@@ -138,8 +138,7 @@ impl Cudart {
         Ok(Self::ask_versions(functions, Place::BuiltIn, None))
     }
 
-    /// What the library says of itself if it is this project's model runtime;
-    /// `None` for a real one.
+    /// The description of this project's simulated runtime; `None` for a real library.
     #[must_use]
     pub fn model_description(&self) -> Option<String> {
         // SAFETY: the function takes nothing and returns a static string.

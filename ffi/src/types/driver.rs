@@ -260,7 +260,7 @@ structs! {
         block_dim_z as blockDimZ: c_uint = 28,
         /// Dynamic shared memory in bytes.
         shared_mem_bytes as sharedMemBytes: c_uint = 32,
-        /// One pointer an argument; the values are copied by the call.
+        /// One pointer per argument; the values are copied by the call.
         kernel_params as kernelParams: *mut *mut c_void = 40,
         extra as extra: *mut *mut c_void = 48,
     }
@@ -277,7 +277,7 @@ structs! {
         block_dim_z as blockDimZ: c_uint = 28,
         /// Dynamic shared memory in bytes.
         shared_mem_bytes as sharedMemBytes: c_uint = 32,
-        /// One pointer an argument; the values are copied by the call.
+        /// One pointer per argument; the values are copied by the call.
         kernel_params as kernelParams: *mut *mut c_void = 40,
         extra as extra: *mut *mut c_void = 48,
         /// Read only if `func` is null.

@@ -77,11 +77,11 @@ enums! {
     cudaGraphMemAttributeType(c_uint) {
         /// Physical bytes mapped by at least one graph now (R48).
         USED_MEM_CURRENT = cudaGraphMemAttrUsedMemCurrent = 0,
-        /// The high mark of the used bytes; may be set, only to 0 (R49).
+        /// The high-water mark of the used bytes; may be set, only to 0 (R49).
         USED_MEM_HIGH = cudaGraphMemAttrUsedMemHigh = 1,
         /// Physical bytes the driver holds for this process's graph allocations (R48).
         RESERVED_MEM_CURRENT = cudaGraphMemAttrReservedMemCurrent = 2,
-        /// The high mark of the reserved bytes; may be set, only to 0 (R49).
+        /// The high-water mark of the reserved bytes; may be set, only to 0 (R49).
         RESERVED_MEM_HIGH = cudaGraphMemAttrReservedMemHigh = 3,
     }
 
@@ -113,7 +113,7 @@ enums! {
     /// An attribute of a pool of stream-ordered memory; those named here are a `u64`
     /// of bytes.
     cudaMemPoolAttr(c_uint) {
-        /// Reserved bytes above this are given back when a stream, event or context
+        /// Reserved bytes above this are returned when a stream, event or context
         /// is waited for; may be set.
         RELEASE_THRESHOLD = cudaMemPoolAttrReleaseThreshold = 4,
         /// Physical bytes that the pool holds.
@@ -138,7 +138,7 @@ enums! {
         GLOBAL = cudaStreamCaptureModeGlobal = 0,
         /// They are refused to the capturing thread.
         THREAD_LOCAL = cudaStreamCaptureModeThreadLocal = 1,
-        /// They are refused to nobody.
+        /// They are allowed to every thread.
         RELAXED = cudaStreamCaptureModeRelaxed = 2,
     }
 
@@ -241,7 +241,7 @@ structs! {
         block_dim as blockDim: dim3 = 20,
         /// Dynamic shared memory in bytes.
         shared_mem_bytes as sharedMemBytes: c_uint = 32,
-        /// One pointer an argument; the values are copied by the call.
+        /// One pointer per argument; the values are copied by the call.
         kernel_params as kernelParams: *mut *mut c_void = 40,
         extra as extra: *mut *mut c_void = 48,
     }

@@ -1,5 +1,5 @@
-//! Two results beside each other, step by step; one of them, or both, may be a log
-//! of NVIDIA's sample.
+//! Compares two results step by step. Each may be a JSON result or a log of NVIDIA's
+//! sample.
 
 mod sample_log;
 mod series;
@@ -24,21 +24,21 @@ const DIM: Style = Style::new().dimmed();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// One of the two.
+/// One of the two inputs.
 struct Side {
-    /// What it is, for people.
+    /// A description.
     what: String,
     series: Vec<Series>,
-    /// A log names only some of the steps, so that a step it lacks is no difference.
+    /// A log contains only some of the steps, so a missing step is not a difference.
     is_log: bool,
 }
 
-/// What came of the comparison.
+/// The numbers of compared and different steps.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Count {
-    /// Steps that both have.
+    /// Steps that are in both.
     compared: usize,
-    /// Of those, the ones that differ, and those that only one has and both should.
+    /// Of these, the ones that differ; and steps that are in one and should be in both.
     different: usize,
 }
 
@@ -46,7 +46,7 @@ struct Count {
 ///
 /// # Errors
 ///
-/// Files that cannot be read or are neither result nor log, and those of writing.
+/// Files that cannot be read or are neither result nor log, and errors of writing.
 pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
     let left = side(&args.left)?;
     let right = side(&args.right)?;
@@ -63,12 +63,12 @@ fn side(path: &Path) -> Result<Side, Stop> {
     let no = |reason: String| {
         Stop::usage(
             format!("{}: {reason}", path.display()),
-            "give a file that --format json wrote, or what NVIDIA's sample printed",
+            "give a file written with --format json, or the output of NVIDIA's sample",
         )
     };
     if !text.trim_start().starts_with('{') && sample_log::is_log(&text) {
         let series = sample_log::parse(&text)
-            .map_err(|error| no(format!("this is no log of NVIDIA's sample: {error}")))?;
+            .map_err(|error| no(format!("this is not a log of NVIDIA's sample: {error}")))?;
         let device = sample_log::device(&text).map(|device| format!(", {}", Shown(device)));
         return Ok(Side {
             what: format!("NVIDIA's sample{}", device.unwrap_or_default()),
@@ -88,7 +88,7 @@ fn side(path: &Path) -> Result<Side, Stop> {
 fn described(result: &RunResult) -> String {
     let how = match result.backend.kind {
         BackendKind::Cuda => "measured",
-        BackendKind::Model => "modelled",
+        BackendKind::Model => "simulated",
     };
     let devices = result.devices.iter();
     let names: Vec<&str> = devices
@@ -144,7 +144,7 @@ fn table(left: &Side, right: &Side, quiet: bool) -> (String, Count) {
     let steps = units::count(total.compared, "step");
     if total.compared == 0 {
         total.different = 1;
-        text += &format!("\n{RED}DIFFERENT{RED:#}: no step is in both\n");
+        text += &format!("\n{RED}DIFFERENT{RED:#}: no step is in both files\n");
     } else if total.different == 0 {
         text += &format!("\n{GREEN}EQUAL{GREEN:#} in {steps}\n");
     } else {
@@ -154,12 +154,12 @@ fn table(left: &Side, right: &Side, quiet: bool) -> (String, Count) {
     (text, total)
 }
 
-/// One experiment of both sides.
+/// One experiment in both inputs.
 struct Section<'s> {
     name: &'s str,
     rows: Vec<Row>,
     count: Count,
-    /// A launch of the sample did not add what ours added.
+    /// A launch of the sample added less than the same launch of this program.
     fell_short: bool,
 }
 
@@ -199,19 +199,18 @@ impl<'s> Section<'s> {
         }
         let mut text = format!("\n{BOLD}{}{BOLD:#}\n{}", self.name, aligned(&rows));
         if self.fell_short && self.name == "concurrent-streams" {
-            text += "   The sample's graphs run for less time than its launches take: by then \
-                     the first had\n   finished, and its memory was reused (R37). Here they are \
-                     held until all overlap.\n";
+            text += "   The sample's first graphs finished before its last launch, so they could \
+                     share memory\n   (R37). This program's graphs run until all overlap.\n";
         }
         text
     }
 }
 
-/// What follows from a step of `one` that the `other` side lacks: a difference, or
-/// nothing where a log is one of the two.
+/// Whether a step of `one` that the `other` lacks is a difference: not if one of them is
+/// a log.
 ///
-/// A log names only some of the steps; a result names all of its own, but may be of
-/// other experiments, and the sample trims once more than is needed.
+/// A log contains only some of the steps. A result contains all of its steps, but may be
+/// of other experiments, and the sample trims once more than this program.
 fn must_have(point: &Point, one: &Side, other: &Side, other_ran: bool) -> Option<bool> {
     let excused = match (one.is_log, other.is_log) {
         (false, false) => false,
@@ -222,14 +221,14 @@ fn must_have(point: &Point, one: &Side, other: &Side, other_ran: bool) -> Option
 }
 
 impl Side {
-    /// The steps of an experiment, if it has it.
+    /// The steps of an experiment, if the input contains it.
     fn points(&self, name: &str) -> Option<&[Point]> {
         let series = self.series.iter().find(|series| series.name == name);
         series.map(|series| series.points.as_slice())
     }
 }
 
-/// A mark, the step, both used sizes, and what else differs.
+/// A mark, the step, both used sizes, and other differences.
 struct Row {
     verdict: Option<bool>,
     cells: [String; 3],
@@ -239,7 +238,7 @@ struct Row {
 fn row(pair: &Pair<'_>, verdict: Option<bool>) -> Row {
     let size = |point: Option<&Point>| {
         point.map_or_else(
-            || "not there".to_owned(),
+            || "missing".to_owned(),
             |point| units::bytes(point.footprint.used_bytes()),
         )
     };

@@ -1,37 +1,35 @@
-//! What NVIDIA's sample graphMemoryFootprint prints: a section an experiment, and in
-//! it a line `FOOTPRINT: N bytes` after each step, some with a number before it.
+//! Reads the output of NVIDIA's sample graphMemoryFootprint: one section per experiment,
+//! with a line `FOOTPRINT: N bytes` after each step, some with a number before it.
 //!
-//! Its footprint is attribute 0, the used memory. The steps themselves are not
-//! named, so each section's lines are told apart by their order.
+//! The footprint is attribute 0, the used memory. The steps have no names, so they are
+//! identified by their order in the section.
 
 use super::series::{Footprint, Point, Series};
 use crate::results::Action;
 
-/// Why a text is no such log.
+/// Why a text is not such a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// There is no footprint in it at all.
-    #[error("it has no line `FOOTPRINT: N bytes`")]
+    /// It contains no footprint.
+    #[error("it contains no line `FOOTPRINT: N bytes`")]
     NoFootprint,
-    /// A footprint is no number.
-    #[error("line {line}: {text:?} is no footprint")]
+    /// A footprint is not a number.
+    #[error("line {line}: {text:?} is not a footprint")]
     Number {
         /// Counted from 1.
         line: usize,
         /// The line.
         text: String,
     },
-    /// A footprint stands in no section that is known.
-    #[error("line {line} is in no experiment that is known")]
+    /// A footprint is outside of all known sections.
+    #[error("line {line} is outside of all known experiments")]
     Section {
         /// Counted from 1.
         line: usize,
     },
     /// A section has more or fewer lines than its experiment has steps.
-    #[error(
-        "{experiment} has {found} footprints beside the numbered ones, and {expected} were expected"
-    )]
+    #[error("{experiment} has {found} footprints without a number, and {expected} are expected")]
     Lines {
         /// The experiment.
         experiment: &'static str,
@@ -42,7 +40,7 @@ pub enum LogError {
     },
 }
 
-/// What the lines of a section mean: those before the numbered ones, and after.
+/// The meaning of a section's lines before and after the numbered ones.
 struct Section {
     /// In the line that begins it.
     title: &'static str,
@@ -90,7 +88,7 @@ pub(super) fn is_log(text: &str) -> bool {
     text.contains("FOOTPRINT:")
 }
 
-/// What the log says of itself: the line with the device.
+/// The line of the log that names the device.
 pub(super) fn device(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| line.starts_with("GPU Device"));
     line.map(str::trim)

@@ -1,5 +1,4 @@
-//! Footprints in a row, wherever they are from, and how two rows are laid beside
-//! each other.
+//! A series of footprints from a result or a log, and the alignment of two series.
 
 use crate::results::{Action, ExperimentResult};
 use cuda_graphs::Snapshot;
@@ -7,7 +6,7 @@ use cuda_graphs::Snapshot;
 /// The footprints of one experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// The experiment's name, with the device where there are several.
+    /// The experiment's name, with the device if there are several.
     pub name: String,
     /// The steps.
     pub points: Vec<Point>,
@@ -16,29 +15,29 @@ pub struct Series {
 /// The footprint after one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
-    /// What was done, or the number that a log gives it.
+    /// The description of the step, or its number in a log.
     pub label: String,
-    /// What was done.
+    /// The kind of action.
     pub action: Action,
     /// The footprint.
     pub footprint: Footprint,
 }
 
-/// A footprint, as far as it is known.
+/// A footprint: one attribute, or all four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Footprint {
-    /// The used memory alone, in bytes.
+    /// Only the used memory, in bytes.
     Used(u64),
     /// All four attributes.
     All(Snapshot),
 }
 
-/// Two steps beside each other; one of them may be missing.
+/// Two aligned steps; one of them may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair<'s> {
-    /// Of the first series.
+    /// The step of the first series.
     pub left: Option<&'s Point>,
-    /// Of the second series.
+    /// The step of the second series.
     pub right: Option<&'s Point>,
 }
 
@@ -52,8 +51,8 @@ impl Footprint {
         }
     }
 
-    /// The attributes in which two footprints differ, by name with both values in
-    /// bytes; those that only one side knows are left out.
+    /// The attributes in which two footprints differ: name and both values in bytes.
+    /// Attributes that only one side has are left out.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<(&'static str, u64, u64)> {
         let all = match (self, other) {
@@ -74,7 +73,7 @@ impl Footprint {
 }
 
 impl Pair<'_> {
-    /// Whether both are there and say the same.
+    /// Whether both steps exist and their footprints are equal.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         match (self.left, self.right) {
@@ -100,8 +99,8 @@ impl Series {
     }
 }
 
-/// Step beside step, by what was done: as many steps as can have a partner with the
-/// same action, in order, have one, and the rest stand alone.
+/// Aligns two series by their actions: as many steps as possible, in order, are paired
+/// with a step of the same action. The others have no partner.
 #[must_use]
 pub fn side_by_side<'s>(left: &'s [Point], right: &'s [Point]) -> Vec<Pair<'s>> {
     let same = |(a, b): &(&Point, &Point)| a.action == b.action;
@@ -127,7 +126,7 @@ pub fn side_by_side<'s>(left: &'s [Point], right: &'s [Point]) -> Vec<Pair<'s>> 
     pairs
 }
 
-/// Places of the table below; beyond that, steps are paired by their number.
+/// The largest table for the alignment; larger series are paired by position.
 const MOST_PLACES: usize = 1 << 24;
 
 /// The longest common subsequence of actions.

@@ -1,7 +1,7 @@
-//! One row a step, for spreadsheets and data frames.
+//! One row per step, for spreadsheets and data frames.
 //!
-//! The quoting of RFC 4180 is one function; a crate for it would bring more than it
-//! saves. The tests read the rows back with one.
+//! Quoting by RFC 4180 is one function, so no crate is used. The tests read the rows back
+//! with a crate.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use safe_io::visible;
 use super::Reporter;
 use crate::results::{DeviceResult, ExperimentResult, RunResult, Step};
 
-/// The columns; units are in the names.
+/// The columns, with units in their names.
 const COLUMNS: [&str; 19] = [
     "device",
     "experiment",
@@ -33,7 +33,7 @@ const COLUMNS: [&str; 19] = [
     "experiment_verdict",
 ];
 
-/// Writes the rows when the result is whole.
+/// Writes the rows when the run has ended.
 pub(super) struct Csv {
     out: Box<dyn Write>,
 }

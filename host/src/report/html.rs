@@ -1,5 +1,5 @@
-//! One page with everything: self-contained, without scripts, for light and dark,
-//! desk and phone, eyes and screen readers.
+//! The HTML report: one self-contained page without scripts, for light and dark color
+//! schemes, wide and narrow screens, and screen readers.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::results::{
 };
 use crate::rules;
 
-/// Beside the charts' own: the page.
+/// The styles of the page, in addition to those of the charts.
 const STYLE: &str = "\
 *{box-sizing:border-box}html{color-scheme:light dark}\
 body{margin:0;background:var(--ground);color:var(--text);\
@@ -49,7 +49,7 @@ details{margin:.5rem 0}summary{cursor:pointer;color:var(--used);font-size:.9rem}
 footer{margin-top:3rem;padding-top:1rem;padding-bottom:2rem;border-top:1px solid var(--line)}\
 @media print{details{display:none}}";
 
-/// Writes the page when the result is whole.
+/// Writes the page when the run has ended.
 pub(super) struct Html {
     out: Box<dyn Write>,
 }
@@ -81,7 +81,7 @@ fn page(result: &RunResult) -> Element {
     )
 }
 
-/// A whole page around a body.
+/// A complete page with this body.
 pub(super) fn document(title: &str, body: Element) -> Element {
     element("html")
         .with("lang", "en")
@@ -123,28 +123,32 @@ fn header(result: &RunResult) -> Element {
                 .child(badge(result.verdict))
                 .text(match result.verdict {
                     Verdict::Pass => " Every check passed.",
-                    Verdict::Inconclusive => " Some conditions could not be brought about.",
-                    Verdict::Fail => " A check failed, or an error came in the way.",
+                    Verdict::Inconclusive => {
+                        " Some claims could not be checked, because their condition was not met."
+                    }
+                    Verdict::Fail => " A check failed, or an error occurred.",
                 }),
         );
     if result.interrupted {
-        header.push(element("p").text("The run was ended early; what had ended is below."));
+        header.push(
+            element("p").text("The run was interrupted; the finished experiments are below."),
+        );
     }
     if result.backend.kind == BackendKind::Model {
         let model = result.backend.model.as_deref().unwrap_or_default();
         let mut banner = element("p")
             .class("model")
-            .child(element("strong").text("Modelled, not measured. "))
+            .child(element("strong").text("Simulated, not measured. "))
             .text(format!("No GPU was used: {model}."));
         if let Some(why) = &result.backend.why {
-            banner = banner.text(format!(" Because {why}."));
+            banner = banner.text(format!(" The reason: {why}."));
         }
         header.push(banner);
     }
     header.child(facts(result)).child(contents(result))
 }
 
-/// Where and how the run was made.
+/// Where the run was made, and with which settings.
 fn facts(result: &RunResult) -> Element {
     let RunResult {
         backend,
@@ -164,7 +168,7 @@ fn facts(result: &RunResult) -> Element {
     let version = backend
         .runtime_version
         .as_deref()
-        .unwrap_or("of unknown version");
+        .unwrap_or("unknown version");
     let path = backend.runtime_path.as_deref().unwrap_or("");
     let runtime = format!("{version}, {path} ({})", backend.runtime_found_by);
     facts.add("Runtime", Some(&runtime.replace(",  (", ", (")));
@@ -179,14 +183,14 @@ fn facts(result: &RunResult) -> Element {
     facts.add(
         "Graphs",
         Some(&format!(
-            "{} an experiment, {} an allocation",
+            "{} per experiment, {} per allocation",
             settings.graphs,
             units::bytes(settings.allocation_bytes)
         )),
     );
     let spin_time = settings.fixed_spin_time_ms.map(units::time);
     facts.add("Spin time", spin_time.as_deref());
-    facts.add("Model", settings.model_profile.as_deref());
+    facts.add("Simulated GPU", settings.model_profile.as_deref());
     facts.list
 }
 
@@ -210,7 +214,7 @@ impl Facts {
     }
 }
 
-/// What an experiment's section is called in the page's addresses.
+/// The anchor of an experiment's section.
 fn id(section: &DeviceResult, experiment: &ExperimentResult) -> String {
     format!("device-{}-{}", section.ordinal, experiment.name)
 }
@@ -246,7 +250,7 @@ fn device(result: &RunResult, section: &DeviceResult) -> Vec<Element> {
     }
     if let Some(unit) = section.launch_footprint_bytes {
         parts.push(element("p").class("muted").text(format!(
-            "One launch of one such graph uses {}; this is the unit of what follows.",
+            "The footprint of one launch is {}: what one launch of a graph with one allocation maps.",
             units::bytes(unit)
         )));
     }
@@ -295,8 +299,8 @@ fn experiment(
     }
     if result.settings.model_clock == Some(ModelClock::Virtual) {
         part.push(element("p").class("small muted").text(
-            "The model ran on a virtual clock, so host times say nothing of when graphs ran, \
-             and no streams are drawn.",
+            "The simulated GPU used a virtual clock, so host times do not show when graphs ran, \
+             and streams are not drawn.",
         ));
     }
     if !experiment.checks.is_empty() {
@@ -305,7 +309,7 @@ fn experiment(
         part.push(named_rules(&experiment.checks));
     }
     if !experiment.teaches.is_empty() {
-        part.push(element("h3").text("What it teaches"));
+        part.push(element("h3").text("What it means"));
         part.push(element("p").class("teaches").text(&experiment.teaches));
     }
     part
@@ -324,13 +328,13 @@ fn failed(error: &FailedCall) -> Element {
 fn overlap(proof: &OverlapProof) -> Element {
     let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
     let verdict = if proof.holds() {
-        "Overlap proven"
+        "Overlap confirmed"
     } else {
-        "Overlap not proven"
+        "Overlap not confirmed"
     };
     element("p").text(format!(
-        "{verdict}: of the streams asked after the last reading, {busy} of {} still had work. \
-         Graphs were held for {}, a launch and a reading take {}, and it took {}.",
+        "{verdict}: after the last reading, {busy} of {} streams were still busy. The spin time \
+         was {}, a launch and a reading took {}, and there was {}.",
         proof.streams_busy.len(),
         units::time(proof.spin_time_ms),
         units::time(proof.launch_cost_ms),
@@ -338,7 +342,7 @@ fn overlap(proof: &OverlapProof) -> Element {
     ))
 }
 
-/// A chart at both widths, what is measured in it, and its table.
+/// A chart in both widths with its texts and its table.
 pub(super) fn figure(chart: Chart) -> Element {
     element("figure")
         .child(element("h3").text(chart.title))
@@ -368,7 +372,7 @@ fn table(table: &Table, name: &str) -> Element {
     )
 }
 
-/// What is wider than a phone scrolls by itself, by keyboard too.
+/// Content that is wider than the screen scrolls separately, also by keyboard.
 fn scroll(name: &str, content: Element) -> Element {
     element("div")
         .class("scroll")
@@ -403,7 +407,7 @@ fn checks(checks: &[Check]) -> Element {
     )
 }
 
-/// The rules that checks name, in words.
+/// The texts of the rules that checks name.
 fn named_rules(checks: &[Check]) -> Element {
     let mut known: Vec<&rules::Rule> = Vec::new();
     for rule in checks.iter().flat_map(|check| rules::named(&check.rule)) {
@@ -417,14 +421,14 @@ fn named_rules(checks: &[Check]) -> Element {
         list.add(rule.id, Some(&says));
     }
     element("details")
-        .child(element("summary").text("The rules in words"))
+        .child(element("summary").text("The rules"))
         .child(list.list.class("small"))
 }
 
 fn repeat(section: &DeviceResult, repeat: &Repeat) -> Element {
     let id = format!("device-{}-repeat", section.ordinal);
     let trends = Table {
-        header: vec!["verdict", "memory", "over the cycles"],
+        header: vec!["verdict", "memory", "growth"],
         rows: repeat
             .trends
             .iter()
@@ -445,14 +449,14 @@ fn repeat(section: &DeviceResult, repeat: &Repeat) -> Element {
                 .with("id", &id)
                 .text(format!(
                     "Memory over {} ",
-                    units::count(repeat.cycles.len(), "cycle")
+                    units::count(repeat.cycles.len(), "run")
                 ))
                 .child(badge(repeat.verdict)),
         )
         .child(element("p").text(format!(
-            "{} were asked for. The experiments above are of cycle {}, the first of the worst \
+            "{} requested. The experiments above are from run {}, the first with the worst \
              verdict.",
-            units::count(repeat.cycles_requested, "cycle"),
+            units::count(repeat.cycles_requested, "run"),
             repeat.kept_cycle
         )))
         .child(table(&trends, "Trends"))

@@ -1,5 +1,5 @@
-//! The whole result as JSON, for machines. The text, the pages and the tables are
-//! made from the same value, so nothing in them is missing here.
+//! The complete result as JSON. All other reports are made from the same value, so they
+//! contain nothing that is missing here.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::Reporter;
 use crate::results::RunResult;
 
-/// Writes a value as JSON that shows every character: those that would change how the
-/// text appears are escaped.
+/// Writes a value as JSON. Characters that would change how the text appears are
+/// escaped.
 pub(crate) fn write(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(JsonText(&mut *out), value)?;
     writeln!(out)
 }
 
-/// Writes the result when it is whole.
+/// Writes the result when the run has ended.
 pub(super) struct Json {
     out: Box<dyn Write>,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use safe_io::visible;
 
-/// An element with attributes and what is in it.
+/// An element with attributes and content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Element {
     name: &'static str,
@@ -18,7 +18,7 @@ enum Node {
     Text(String),
 }
 
-/// HTML's elements that have neither content nor an end tag.
+/// HTML elements that have neither content nor an end tag.
 const VOID: [&str; 3] = ["br", "hr", "meta"];
 
 /// An element of this name.
@@ -93,9 +93,9 @@ impl fmt::Display for Element {
     }
 }
 
-/// `>` may stand in text and attributes, and has to in a `style` element. Characters that
-/// do something where they are shown appear as escapes: XML allows not even a reference to
-/// most of them.
+/// Escapes text. `>` is not escaped, because a `style` element must contain it as it is.
+/// Control characters are replaced by visible escapes, because XML does not even allow
+/// references to most of them.
 fn escape(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let text = visible::lines(text);
     for part in text.split_inclusive(['&', '<', '"']) {

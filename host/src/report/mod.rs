@@ -1,5 +1,5 @@
-//! Reports: what a run found, for people or for machines. One file a form, each a
-//! `Reporter`; what several of them need is in `units` and `sharing`.
+//! Reports of a run: one file per output format, each with a `Reporter`. `units` and
+//! `sharing` are used by several of them.
 
 mod charts;
 mod csv;
@@ -24,54 +24,54 @@ use crate::exit::Stop;
 use crate::output;
 use crate::results::{DeviceResult, ExperimentResult, RunResult};
 
-/// Writes a run's result, as it comes or when it is whole. What a form has no use
-/// for it leaves out.
+/// Writes the result of a run, piece by piece or at the end. A format implements the
+/// methods that it needs.
 trait Reporter {
-    /// The run's head is known: everything but the devices.
+    /// The run starts: everything but the devices is known.
     fn begin(&mut self, _result: &RunResult) -> io::Result<()> {
         Ok(())
     }
 
-    /// A device's section begins: everything but the experiments is known.
+    /// A device starts: everything but its experiments is known.
     fn device(&mut self, _result: &RunResult, _section: &DeviceResult) -> io::Result<()> {
         Ok(())
     }
 
-    /// An experiment has ended; the number is its place in the device's section, from 1.
+    /// An experiment has ended; `number` is its position on the device, from 1.
     fn experiment(&mut self, _number: usize, _experiment: &ExperimentResult) -> io::Result<()> {
         Ok(())
     }
 
-    /// A device's section is whole.
+    /// A device has ended.
     fn device_end(&mut self, _section: &DeviceResult) -> io::Result<()> {
         Ok(())
     }
 
-    /// The run is over.
+    /// The run has ended.
     fn end(&mut self, result: &RunResult) -> io::Result<()>;
 }
 
-/// Every report that was asked for.
+/// All requested reports.
 pub struct Reports {
     reporters: Vec<Box<dyn Reporter>>,
     outputs: Outputs,
 }
 
 impl Reports {
-    /// The run's head is known: everything but the devices.
+    /// The run starts: everything but the devices is known.
     ///
     /// # Errors
     ///
-    /// Those of writing, here and below.
+    /// Errors of writing the output.
     pub fn begin(&mut self, result: &RunResult) -> io::Result<()> {
         self.each(|reporter| reporter.begin(result))
     }
 
-    /// The result's last device is known but for its experiments.
+    /// The last device of the result starts: everything but its experiments is known.
     ///
     /// # Errors
     ///
-    /// Those of writing.
+    /// Errors of writing the output.
     pub fn device(&mut self, result: &RunResult) -> io::Result<()> {
         match result.devices.last() {
             Some(section) => self.each(|reporter| reporter.device(result, section)),
@@ -79,11 +79,11 @@ impl Reports {
         }
     }
 
-    /// The last experiment of the result's last device has just ended.
+    /// The last experiment of the last device has ended.
     ///
     /// # Errors
     ///
-    /// Those of writing.
+    /// Errors of writing the output.
     pub fn experiment(&mut self, result: &RunResult) -> io::Result<()> {
         let experiments = result.devices.last().map(|section| &section.experiments);
         match experiments.and_then(|all| all.last().map(|last| (all.len(), last))) {
@@ -92,11 +92,11 @@ impl Reports {
         }
     }
 
-    /// The result's last device is whole.
+    /// The last device of the result has ended.
     ///
     /// # Errors
     ///
-    /// Those of writing.
+    /// Errors of writing the output.
     pub fn device_end(&mut self, result: &RunResult) -> io::Result<()> {
         match result.devices.last() {
             Some(section) => self.each(|reporter| reporter.device_end(section)),
@@ -114,17 +114,17 @@ impl Reports {
     ///
     /// # Errors
     ///
-    /// Those of writing.
+    /// Errors of writing the output.
     pub fn end(&mut self, result: &RunResult) -> Result<(), Stop> {
         self.each(|reporter| reporter.end(result))?;
         self.commit()
     }
 
-    /// Writes a result that is whole already.
+    /// Writes a complete result.
     ///
     /// # Errors
     ///
-    /// Those of writing.
+    /// Errors of writing the output.
     pub fn show(&mut self, result: &RunResult) -> Result<(), Stop> {
         self.each(|reporter| {
             reporter.begin(result)?;
@@ -154,7 +154,7 @@ impl Reports {
     }
 }
 
-/// Opens every output, before anything runs, so that a bad path fails early.
+/// Opens every output before anything runs, so that a wrong path fails early.
 ///
 /// # Errors
 ///
@@ -162,8 +162,8 @@ impl Reports {
 pub fn open(args: &OutputArgs, outputs: Outputs) -> Result<Reports, Stop> {
     if args.quiet && args.format != Format::Text {
         return Err(Stop::usage(
-            "--quiet is for the text; other formats are written whole or not at all",
-            "leave one of --quiet and --format out",
+            "--quiet applies to --format text only",
+            "omit --quiet or --format",
         ));
     }
     let out = outputs.open(&args.output)?;
@@ -186,7 +186,7 @@ pub fn open(args: &OutputArgs, outputs: Outputs) -> Result<Reports, Stop> {
     Ok(Reports { reporters, outputs })
 }
 
-/// The terminal's width, where the text goes to one.
+/// The terminal's width, if the text is written to one.
 fn columns(to_stdout: bool) -> Option<usize> {
     let (width, _) = to_stdout.then(|| terminal_size::terminal_size_of(io::stdout()))??;
     Some(usize::from(width.0))

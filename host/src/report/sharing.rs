@@ -1,27 +1,27 @@
-//! Which physical memory a graph's addresses stood for, as far as it can be told.
+//! Derives which physical memory was mapped at a graph's addresses.
 //!
-//! CUDA tells no physical addresses. What it tells is how much memory is used after
-//! each launch, and that is enough for this: what a launch adds is new and its own;
-//! what it needs beyond that it shares with what was held before. Where as much was
-//! held as it shares, it shares all of it; else it is not known which part.
+//! CUDA reports no physical addresses, but it reports the used memory after each launch.
+//! Memory that a launch adds is its own; the rest of what it needs is shared with memory
+//! that was used before. If all of that memory is shared, it is known which; otherwise
+//! only how much.
 
 use std::ops::Range;
 
 use crate::results::{Action, Allocation, ExperimentResult};
 
-/// Physical memory in pieces of equal size, numbered in the order of their first
-/// use, and what each graph took of it at its first launch.
+/// Physical memory in pieces of equal size, numbered in the order of their first use,
+/// and the pieces that each graph used at its first launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sharing {
     /// Bytes of one piece: the largest size of which every footprint is a multiple.
     pub(super) piece_bytes: u64,
-    /// Pieces in use at most.
+    /// The largest number of pieces in use.
     pub(super) pieces: usize,
-    /// One for each graph that was launched.
+    /// One entry per graph that was launched.
     pub(super) graphs: Vec<GraphMemory>,
 }
 
-/// What one graph took at its first launch.
+/// The pieces that one graph used at its first launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GraphMemory {
     pub(super) graph: usize,
@@ -31,26 +31,26 @@ pub(super) struct GraphMemory {
     pub(super) shared: Shared,
 }
 
-/// What a launch needed and did not add.
+/// The memory that a launch needed and did not add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shared {
     /// Nothing.
     None,
-    /// These pieces: all that were held.
+    /// These pieces: all that were in use before.
     All(Range<usize>),
-    /// So many of the pieces held; which is not known.
+    /// Some of the pieces that were in use before; it is not known which.
     SomeOf {
-        /// How many.
+        /// The number of shared pieces.
         count: usize,
-        /// Of how many.
+        /// The number of pieces in use before.
         held: usize,
     },
 }
 
-/// More pieces than this are no picture.
+/// The largest number of pieces that is drawn.
 const MOST_PIECES: u64 = 4096;
 
-/// What can be told; `None` where no graph with known allocations was launched.
+/// Derives the sharing; `None` if no graph with known allocations was launched.
 pub(super) fn of(experiment: &ExperimentResult) -> Option<Sharing> {
     let piece_bytes = experiment
         .steps

@@ -1,4 +1,4 @@
-//! The charts alone, each an SVG file that follows the reader's colour scheme.
+//! Writes each chart as an SVG file that follows the reader's color scheme.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,19 +11,19 @@ use super::charts::{self, Chart, STYLE};
 use super::markup::element;
 use crate::results::RunResult;
 
-/// Writes the files when the result is whole.
+/// Writes the files when the run has ended.
 pub(super) struct Svg {
     folder: PathBuf,
     outputs: Outputs,
-    /// How many files of a name there are: an experiment may be run twice.
+    /// The number of files per name, because an experiment may be run twice.
     names: BTreeMap<String, usize>,
 }
 
-/// Characters of an experiment's name in a file's name.
+/// The characters of an experiment's name that are kept in a file name.
 const LONGEST_NAME: usize = 100;
 
 impl Svg {
-    /// For files in a folder, which is made if it is missing.
+    /// A writer into a folder, which is created if it is missing.
     pub(super) fn new(folder: &Path, outputs: Outputs) -> Self {
         Self {
             folder: folder.to_owned(),

@@ -1,9 +1,9 @@
-//! What a run found: plain data, which the reports print and machines read.
+//! The result of a run as plain data, which the reports print.
 //!
-//! Every size is in bytes and every time in milliseconds, and the names say so.
-//! [`SCHEMA_VERSION`] grows with every change that a reader could trip over, and
-//! `schema/result-v3.schema.json` describes the form: a field that is not in it
-//! fails the tests.
+//! Sizes are in bytes and times in milliseconds, as the field names say.
+//! [`SCHEMA_VERSION`] is increased by every incompatible change.
+//! `schema/result-v3.schema.json` describes the JSON form, and a field that is missing
+//! there fails the tests.
 
 pub mod read;
 pub(crate) mod trend;
@@ -15,10 +15,10 @@ use cuda_graphs::{DeviceInfo, Snapshot};
 /// The version of the JSON form of [`RunResult`].
 pub const SCHEMA_VERSION: u32 = 3;
 
-/// Everything about one run.
+/// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// [`SCHEMA_VERSION`] of the program that wrote this.
+    /// The [`SCHEMA_VERSION`] of the program that wrote the result.
     pub schema_version: u32,
     /// The program.
     pub tool: Tool,
@@ -28,43 +28,44 @@ pub struct RunResult {
     pub backend: Backend,
     /// The kernel that keeps graphs running.
     pub kernel: KernelInfo,
-    /// How the run was set up.
+    /// The settings of the run.
     pub settings: Settings,
-    /// One section a device, in the order of the run; usually there is one.
+    /// One entry per device, in the order of the run; usually there is one.
     pub devices: Vec<DeviceResult>,
-    /// Whether the run was ended early from outside (Ctrl-C).
+    /// Whether the run was interrupted with Ctrl-C.
     pub interrupted: bool,
-    /// Host time of the whole run, in milliseconds; `None` while the run is under way.
+    /// Host time of the whole run, in milliseconds; `None` during the run.
     pub duration_ms: Option<f64>,
-    /// The worst verdict of all.
+    /// The worst verdict of all devices.
     pub verdict: Verdict,
 }
 
-/// What was found on one device.
+/// The result on one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceResult {
     /// The device's ordinal.
     pub ordinal: i32,
-    /// The device; `None` if it did not even tell about itself.
+    /// The device; `None` if its properties could not be read.
     pub device: Option<DeviceInfo>,
     /// The call that loaded the kernel; `None` if it was not loaded.
     pub kernel_route: Option<String>,
-    /// What one launch of one graph of [`Settings::allocation_bytes`] maps,
-    /// measured before the experiments; `None` if it came to nothing before that.
+    /// The footprint of one launch: what one launch of a graph that allocates
+    /// [`Settings::allocation_bytes`] maps, measured before the experiments; `None` if an
+    /// error occurred before that.
     pub launch_footprint_bytes: Option<u64>,
-    /// One result an experiment, in the order of the run. Of a repeated run, those
-    /// of [`Repeat::kept_cycle`].
+    /// One result per experiment, in the order of the run. With `--repeat` these are the
+    /// results of [`Repeat::kept_cycle`].
     pub experiments: Vec<ExperimentResult>,
-    /// The memory over many cycles, where they were asked for.
+    /// The memory after each cycle, with `--repeat`.
     pub repeat: Option<Repeat>,
-    /// Why there are no experiments, if there are none; or what went wrong after them.
+    /// Why no experiment was run, or an error after the experiments.
     pub stopped: Option<Stopped>,
     /// The worst verdict of this device.
     pub verdict: Verdict,
 }
 
 impl DeviceResult {
-    /// A device of which nothing is known yet.
+    /// A device before anything was run on it.
     #[must_use]
     pub fn new(ordinal: i32) -> Self {
         Self {
@@ -80,10 +81,10 @@ impl DeviceResult {
     }
 }
 
-/// Why a device came to nothing, or what could not be closed when it was done.
+/// Why no experiment was run on a device, or an error when its handles were closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// Whether the device cannot do this at all, rather than having failed.
+    /// Whether the device cannot run the experiments, as opposed to an error.
     pub waived: bool,
     /// What happened.
     pub what: String,
@@ -100,18 +101,18 @@ pub struct Tool {
     pub version: String,
 }
 
-/// A GPU through a CUDA runtime, or the model of one.
+/// A GPU with a CUDA runtime, or the simulated GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backend {
     /// Which of the two.
     pub kind: BackendKind,
-    /// What the model says of itself; `None` for a GPU.
+    /// The description of the simulated runtime; `None` on a GPU.
     pub model: Option<String>,
-    /// Why the model was taken where the choice was free.
+    /// Why the simulated GPU was chosen, if `--backend` left the choice open.
     pub why: Option<String>,
-    /// The runtime library's file; `None` for the built-in model.
+    /// The file of the runtime library; `None` for the built-in simulated runtime.
     pub runtime_path: Option<String>,
-    /// What led to the library.
+    /// How the library was found.
     pub runtime_found_by: String,
     /// The runtime's version, such as `12.4`.
     pub runtime_version: Option<String>,
@@ -119,17 +120,17 @@ pub struct Backend {
     pub driver_version: Option<String>,
 }
 
-/// Whether numbers were measured or modelled.
+/// Whether the numbers were measured or simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BackendKind {
     /// Measured on a GPU.
     Cuda,
-    /// Computed by the model runtime.
+    /// Computed by the simulated runtime.
     Model,
 }
 
-/// The kernel in use.
+/// The spinning kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelInfo {
     /// Its name in the PTX.
@@ -142,27 +143,27 @@ pub struct KernelInfo {
     pub ptx_target: String,
     /// The compiler that wrote it, if the PTX says.
     pub compiler: Option<String>,
-    /// What the PTX's header says of how it was made, key and value.
+    /// The provenance in the header of the PTX, as keys and values.
     #[serde(default)]
     pub provenance: Vec<(String, String)>,
 }
 
-/// How a run was set up.
+/// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Graphs an experiment, where it uses several.
+    /// Number of graphs per experiment.
     pub graphs: usize,
     /// The requested size of each allocation, in bytes.
     pub allocation_bytes: u64,
     /// The spin time that the user fixed, in milliseconds.
     pub fixed_spin_time_ms: Option<f64>,
-    /// How often the experiments were to run.
+    /// The number of requested runs.
     #[serde(default = "once")]
     pub repeat: usize,
-    /// The model's machine, a built-in name or a file, where the user named one.
+    /// The profile of the simulated GPU, a built-in name or a file, if one was given.
     #[serde(default)]
     pub model_profile: Option<String>,
-    /// The model's clock; `None` on a GPU.
+    /// The clock of the simulated GPU; `None` on a GPU.
     #[serde(default)]
     pub model_clock: Option<ModelClock>,
 }
@@ -171,7 +172,7 @@ fn once() -> usize {
     1
 }
 
-/// Where the model's time comes from.
+/// The clock of the simulated GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelClock {
@@ -181,26 +182,26 @@ pub enum ModelClock {
     Virtual,
 }
 
-/// What one experiment found.
+/// The result of one experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentResult {
-    /// The name by which it is chosen.
+    /// The name for `--experiment`.
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What it shows, in a sentence or two.
+    /// The claims in a few sentences.
     pub shows: String,
-    /// What to take away from it.
+    /// What the claims mean for a program.
     #[serde(default)]
     pub teaches: String,
     /// The allocations that its graphs make, and their addresses.
     #[serde(default)]
     pub allocations: Vec<Allocation>,
-    /// What was done, and the memory after each step.
+    /// The steps, with the memory after each.
     pub steps: Vec<Step>,
-    /// What was claimed, and whether it held.
+    /// The checked claims.
     pub checks: Vec<Check>,
-    /// The proof that graphs ran at the same time, where it matters.
+    /// Whether graphs ran at the same time, in experiments that need it.
     pub overlap: Option<OverlapProof>,
     /// The error that ended the experiment early.
     pub error: Option<FailedCall>,
@@ -210,10 +211,10 @@ pub struct ExperimentResult {
     pub verdict: Verdict,
 }
 
-/// An allocation that a graph makes whenever it runs.
+/// An allocation that a graph makes at each launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// What the experiment calls it.
+    /// Its name in the experiment.
     pub name: String,
     /// The graph that makes it, counted from 0.
     pub graph: usize,
@@ -226,24 +227,24 @@ pub struct Allocation {
 /// One step, and the memory after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// What was done, for people.
+    /// A description of the action.
     pub label: String,
-    /// What was done, for machines.
+    /// The kind of action.
     pub action: Action,
-    /// The graph it was done to, counted from 0.
+    /// The graph, counted from 0.
     pub graph: Option<usize>,
-    /// The stream it was done in, counted from 0.
+    /// The stream, counted from 0.
     pub stream: Option<usize>,
-    /// The virtual address it is about.
+    /// The virtual address.
     pub address: Option<u64>,
-    /// How long the graph's kernel was told to spin, in milliseconds.
+    /// The spin time of the graph's kernel, in milliseconds.
     #[serde(default)]
     pub spin_time_ms: Option<f64>,
     /// Host time from the experiment's start to the end of the action, in milliseconds.
     pub at_ms: f64,
-    /// Host time of the action alone, in milliseconds.
+    /// Host time of the action, in milliseconds.
     pub took_ms: f64,
-    /// The memory after it.
+    /// The memory after the step.
     pub memory: Snapshot,
 }
 
@@ -251,11 +252,11 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Nothing: the state before.
+    /// Nothing was done: the state at the start.
     Baseline,
     /// Graphs were built and instantiated.
     Instantiate,
-    /// A graph's memory was mapped ahead of its launch.
+    /// A graph was uploaded, which maps its memory before the launch.
     Upload,
     /// A graph was launched.
     Launch,
@@ -269,13 +270,13 @@ pub enum Action {
     Trim,
     /// Memory was allocated outside a graph.
     Allocate,
-    /// A call was made that is to be refused; the memory after it tells whether it
-    /// left anything behind.
+    /// A call that CUDA should refuse; the memory after it shows whether it changed
+    /// anything.
     Refuse,
 }
 
 impl Action {
-    /// As in JSON and CSV.
+    /// The name in JSON and CSV.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -293,16 +294,16 @@ impl Action {
     }
 }
 
-/// One claim, and whether it held.
+/// One checked claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// The rules that it rests on, such as `R35`.
+    /// The rules behind the claim, such as `R35`.
     pub rule: String,
     /// The claim.
     pub claim: String,
-    /// What the claim expects.
+    /// The expected value.
     pub expected: Quantity,
-    /// What was measured.
+    /// The measured value.
     pub measured: Quantity,
     /// Whether they agree.
     pub verdict: Verdict,
@@ -322,11 +323,11 @@ pub enum Quantity {
     BytesAtMost(u64),
     /// Bytes at several steps, in order.
     BytesEach(Vec<u64>),
-    /// How many.
+    /// A count.
     Count(usize),
     /// A virtual address.
     Address(u64),
-    /// The code that a call returned, 0 for success.
+    /// The error code that a call returned, 0 for success.
     Code(i32),
     /// Milliseconds.
     Milliseconds(f64),
@@ -334,43 +335,43 @@ pub enum Quantity {
     MillisecondsBelow(f64),
 }
 
-/// The evidence that all graphs of an experiment ran at the same time.
+/// The evidence that the graphs of an experiment ran at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OverlapProof {
     /// Measured host time of one launch and one reading, in milliseconds.
     pub launch_cost_ms: f64,
-    /// How long each graph was made to run, in milliseconds; the last attempt's.
+    /// The spin time of each graph in the last attempt, in milliseconds.
     pub spin_time_ms: f64,
-    /// Attempts, each with twice the spin time of the one before.
+    /// The number of attempts, each with twice the spin time of the previous one.
     pub attempts: u32,
     /// Host time from the experiment's start to the moment when the streams were
     /// queried, in milliseconds.
     #[serde(default)]
     pub queried_at_ms: Option<f64>,
-    /// Whether each stream still had work when the last footprint had been read.
+    /// Whether each stream was still busy after the last footprint was read.
     pub streams_busy: Vec<bool>,
 }
 
 impl OverlapProof {
-    /// Whether every stream still had work: then all of them had at every earlier
-    /// moment since their launch.
+    /// Whether every stream was still busy. Then each was busy at every earlier moment
+    /// since its launch.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.streams_busy.iter().all(|&busy| busy)
     }
 }
 
-/// The experiments run many times in one process: does anything grow?
+/// The experiments run many times in one process, and whether memory grew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
     /// The requested number of cycles.
     pub cycles_requested: usize,
     /// The memory after each cycle that ended.
     pub cycles: Vec<Cycle>,
-    /// The cycle, counted from 1, whose experiments are in the result: the first of
+    /// The cycle, counted from 1, whose experiments are in the result: the first with
     /// the worst verdict.
     pub kept_cycle: usize,
-    /// How each kind of memory moved.
+    /// The trend of each kind of memory.
     pub trends: Vec<Trend>,
     /// The worst verdict of the trends.
     pub verdict: Verdict,
@@ -385,7 +386,7 @@ pub struct Cycle {
     pub duration_ms: f64,
     /// The worst verdict of the cycle's experiments.
     pub verdict: Verdict,
-    /// Resident memory of this process; `None` where the system does not tell.
+    /// Resident memory of this process; `None` if the system does not report it.
     pub host_resident_bytes: Option<u64>,
     /// The device's memory; `None` if it could not be read.
     pub memory: Option<Snapshot>,
@@ -407,26 +408,26 @@ impl Cycle {
     }
 }
 
-/// How one kind of memory moved from cycle to cycle.
+/// The trend of one kind of memory from cycle to cycle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
-    /// Which memory.
+    /// The kind of memory.
     pub memory: MemoryKind,
-    /// The cycles that were looked at: those after the first few, which fill caches.
+    /// The number of evaluated cycles, without the first ones, which fill caches.
     pub cycles: usize,
     /// The slope, in bytes per cycle.
     pub bytes_per_cycle: f64,
-    /// What could not be told from nothing, in bytes per cycle.
+    /// The smallest growth that can be detected, in bytes per cycle.
     pub resolution_bytes_per_cycle: f64,
-    /// What follows.
+    /// Whether the memory grew.
     pub growth: Growth,
-    /// Whether that is as it should be.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why nothing follows, if nothing does.
+    /// The reason, if the trend is unknown or inconclusive.
     pub reason: Option<String>,
 }
 
-/// The kinds of memory that a repeated run watches.
+/// The kinds of memory that `--repeat` measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryKind {
@@ -444,11 +445,11 @@ pub enum MemoryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// No more than could be told from nothing.
+    /// It grew by no more than can be detected.
     Flat,
-    /// By more than that.
+    /// It grew by more than that.
     Grows,
-    /// Too few cycles to say.
+    /// There were too few cycles to tell.
     Unknown,
 }
 
@@ -467,11 +468,11 @@ pub struct FailedCall {
     pub advice: String,
 }
 
-/// What came of a check, an experiment, or a run. Ordered from best to worst.
+/// The verdict of a check, an experiment or a run, ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// Everything claimed was measured.
+    /// Every claim was confirmed.
     Pass,
     /// The claim's condition could not be brought about, so nothing follows.
     Inconclusive,

@@ -245,7 +245,7 @@ mod tests {
     fn every_built_in_profile_reads_and_says_that_it_is_a_model() {
         for (name, _) in Profile::BUILT_IN {
             let profile = Profile::built_in(name).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert!(profile.device_name.contains("(model)"), "{name}");
+            assert!(profile.device_name.contains("(simulated)"), "{name}");
         }
         assert_eq!(Profile::default(), Profile::built_in("h200").unwrap());
     }

@@ -1,4 +1,4 @@
-//! Virtual addresses, and the physical memory that they stood for.
+//! Virtual addresses, and the physical memory that was mapped at them.
 
 use super::super::sharing::{self, GraphMemory, Shared, Sharing};
 use super::super::units;
@@ -12,10 +12,10 @@ const TITLE: &str = "Addresses and physical memory";
 /// Height of one address.
 const ROW: f64 = 34.0;
 
-/// More addresses than this are no picture, and only in the table.
+/// The largest number of addresses that is drawn; the table has all.
 const MOST_ROWS: usize = 32;
 
-/// An address, who has it, and what it stood for.
+/// An address and the allocations at it.
 struct Place<'e> {
     address: u64,
     allocations: Vec<&'e Allocation>,
@@ -26,14 +26,15 @@ pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
     let places = places(experiment, &sharing);
     let summary = summary(&places, &sharing);
     let (wide, narrow) = both(|width| draw(&places, &sharing, width, &summary));
-    let mut note = "Measured: the addresses, and how much memory was used after each launch. \
-                    Derived: CUDA tells no physical addresses, but what a launch adds is its \
-                    own, and what it needs beyond that it shares with what was held. Pieces are \
-                    numbered by their first use; ties are those of each graph's first launch."
+    let mut note = "Measured: the addresses, and the used memory after each launch. Derived: CUDA \
+                    reports no physical addresses, but memory that a launch adds is its own, \
+                    and the rest of what it needs is shared with memory that was used before. \
+                    Pieces of physical memory are numbered in the order of their first use; the \
+                    lines show each graph's first launch."
         .to_owned();
     let unknown = |graph: &GraphMemory| matches!(graph.shared, Shared::SomeOf { .. });
     if sharing.graphs.iter().any(unknown) {
-        note += " Where a graph shares some of several pieces it is not known which, and no tie \
+        note += " If a graph shares some of several pieces, it is not known which, and no line \
                  is drawn.";
     }
     if places.len() > MOST_ROWS {
@@ -74,7 +75,7 @@ fn places<'e>(experiment: &'e ExperimentResult, sharing: &Sharing) -> Vec<Place<
 
 fn summary(places: &[Place<'_>], sharing: &Sharing) -> String {
     format!(
-        "{} of {} for {} of physical memory of {}.",
+        "{} of {} are mapped to {} of physical memory of {} each.",
         units::count(places.len(), "address"),
         units::count(sharing.graphs.len(), "graph"),
         units::count(sharing.pieces, "piece"),
@@ -239,7 +240,7 @@ fn table(experiment: &ExperimentResult, sharing: &Sharing) -> Table {
             "graph",
             "allocation",
             "address",
-            "bytes asked",
+            "bytes requested",
             "pieces added, derived",
             "pieces shared, derived",
         ],

@@ -1,11 +1,11 @@
-//! What the charts draw with: text, lines, marks, axes, a legend.
+//! Drawing functions of the charts: text, lines, marks, axes, a legend.
 
 use super::super::markup::{Element, element};
 use super::super::units;
 use crate::results::Action;
 
-/// Colours and strokes, for the page and for each SVG file alone. Text has a
-/// contrast of at least 4.5 to its ground in both schemes, marks of at least 3.
+/// Colors and strokes, for the page and for each SVG file. In both color schemes text
+/// has a contrast of at least 4.5 to the background, and marks of at least 3.
 pub(in super::super) const STYLE: &str = "\
 :root{--ground:#fff;--text:#1c2128;--muted:#57606a;--line:#d0d7de;--used:#2563eb;\
 --used-soft:#bfd3fb;--reserved:#b45309;--mark:#1c2128;--pass:#116329;--fail:#b3261e;\
@@ -29,10 +29,10 @@ pub(in super::super) const STYLE: &str = "\
 .chart .asked{stroke:var(--reserved);stroke-width:2}\
 .chart .hit{fill:transparent}.chart .hit:hover{fill:var(--muted);fill-opacity:.18}";
 
-/// About how wide a letter is at the charts' size.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.0;
 
-/// How wide a text will be, a little more rather than less.
+/// The approximate width of a text, rounded up.
 pub(super) fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
@@ -43,7 +43,7 @@ pub(super) struct Canvas {
     svg: Element,
 }
 
-/// Where a text's position is in it.
+/// Which part of a text is at its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Anchor {
     Start,

@@ -1,4 +1,4 @@
-//! Memory from cycle to cycle of a repeated run.
+//! Memory after each cycle of a run with `--repeat`.
 
 use super::super::units;
 use super::canvas::{Canvas, Key, byte_grid, byte_ticks, legend_height, point, ticks};
@@ -11,7 +11,7 @@ const TITLE: &str = "Resident memory of the host process";
 const PLOT: f64 = 150.0;
 const LEFT: f64 = 74.0;
 
-/// Rows of the table; of more cycles so many, evenly spread.
+/// The largest number of rows of the table; more cycles are sampled evenly.
 const MOST_ROWS: usize = 200;
 
 pub(super) fn chart(repeat: &Repeat) -> Option<Chart> {
@@ -24,7 +24,7 @@ pub(super) fn chart(repeat: &Repeat) -> Option<Chart> {
     let samples = samples.filter(|samples| samples.len() > 1)?;
     let trend = repeat.trends.iter().find(|trend| trend.memory == resident);
     let summary = format!(
-        "{} after the first cycle, {} after the last of {}; {}.",
+        "{} after the first run, {} after the last of {} runs; {}.",
         units::bytes(samples.first().copied().unwrap_or(0)),
         units::bytes(samples.last().copied().unwrap_or(0)),
         samples.len(),
@@ -35,8 +35,8 @@ pub(super) fn chart(repeat: &Repeat) -> Option<Chart> {
         slug: "cycles",
         title: TITLE,
         summary,
-        note: "Measured after each cycle. The first quarter of the cycles fills caches, and the \
-               trend leaves it out."
+        note: "Measured after each run. The trend leaves out the first quarter of the runs, \
+               which fills caches."
             .to_owned(),
         wide,
         narrow,
@@ -45,7 +45,7 @@ pub(super) fn chart(repeat: &Repeat) -> Option<Chart> {
 }
 
 fn draw(samples: &[u64], width: f64, summary: &str) -> Element {
-    let entries = [(Key::Line("used"), "resident after each cycle")];
+    let entries = [(Key::Line("used"), "resident after each run")];
     let top = legend_height(width, &entries) + 8.0;
     let bottom = top + PLOT;
     let right = width - 12.0;
@@ -95,7 +95,7 @@ fn table(cycles: &[Cycle]) -> Table {
     });
     Table {
         header: vec![
-            "cycle",
+            "run",
             "verdict",
             "host time",
             "host, resident",

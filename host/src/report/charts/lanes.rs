@@ -1,4 +1,4 @@
-//! A lane for each stream: when its graphs were launched, and how long they ran.
+//! One lane per stream: when its graphs were launched, and how long they ran.
 
 use super::super::units;
 use super::canvas::{Anchor, Canvas, Key, legend_height, ticks, width_of};
@@ -14,7 +14,7 @@ const LANE: f64 = 28.0;
 /// Room for the streams' names on the left.
 const LEFT: f64 = 74.0;
 
-/// More streams than this are no picture.
+/// The largest number of streams that is drawn.
 const MOST_LANES: usize = 64;
 
 /// One launch and the run that followed. Times are in milliseconds of host time
@@ -27,8 +27,8 @@ struct Run {
     called: f64,
     /// The launch call returned; measured.
     returned: f64,
-    /// The graph ran from here to there; derived. `None` where it is not known how
-    /// long it was to run.
+    /// When the graph started and ended running; derived. `None` if its spin time is not
+    /// known.
     ran: Option<(f64, f64)>,
 }
 
@@ -41,15 +41,16 @@ pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
     let proof = experiment.overlap.as_ref();
     let summary = summary(&runs, lanes, proof);
     let (wide, narrow) = both(|width| draw(&runs, lanes, proof, width, &summary));
-    let mut note = "Measured: when each launch was called and returned, in host time".to_owned();
+    let mut note =
+        "Measured in host time: when each launch was called and when it returned".to_owned();
     if runs.iter().any(|run| run.ran.is_some()) {
-        note += "; and when the host had seen the streams idle. Derived: a run begins when its \
-                 launch has returned and the run before it in the stream is over, and takes the \
-                 time that its kernel was told to spin";
+        note += ", and when the host found the streams idle. Derived: a graph starts when its \
+                 launch has returned and the previous graph in the stream has ended, and it runs \
+                 for the spin time of its kernel";
     }
     note.push('.');
     if let Some(proof) = proof {
-        note += &format!(" Measured too: {}.", busy(proof));
+        note += &format!(" Also measured: {}.", busy(proof));
     }
     Some(Chart {
         slug: "streams",
@@ -62,7 +63,7 @@ pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
     })
 }
 
-/// The launches in the order of the steps, with what can be said of their runs.
+/// The launches in the order of the steps, with the derived times of their runs.
 fn runs(experiment: &ExperimentResult) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for step in &experiment.steps {
@@ -80,7 +81,7 @@ fn runs(experiment: &ExperimentResult) -> Vec<Run> {
                     ran: spin_time.map(|spin_time| (start, start + spin_time)),
                 });
             }
-            // The host has seen the stream idle, so nothing in it ran any longer.
+            // The host found the stream idle, so nothing in it ran longer.
             (Action::Synchronize, stream) => {
                 let waited_for = |run: &&mut Run| stream.is_none_or(|s| s == run.stream);
                 for run in runs.iter_mut().filter(waited_for) {
@@ -98,7 +99,7 @@ fn runs(experiment: &ExperimentResult) -> Vec<Run> {
 fn summary(runs: &[Run], lanes: usize, proof: Option<&OverlapProof>) -> String {
     let overlap = match proof {
         Some(proof) => busy(proof),
-        None if lanes == 1 => "one after another, since a stream is a queue".to_owned(),
+        None if lanes == 1 => "one after another, because they are in one stream".to_owned(),
         None => "see the table for the times".to_owned(),
     };
     format!(
@@ -108,11 +109,11 @@ fn summary(runs: &[Run], lanes: usize, proof: Option<&OverlapProof>) -> String {
     )
 }
 
-/// What was seen of the streams that had to be busy.
+/// How many of the streams were busy.
 fn busy(proof: &OverlapProof) -> String {
     let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
     format!(
-        "of the streams asked when the last footprint had been read, {busy} of {} still had work",
+        "after the last footprint was read, {busy} of {} streams were still busy",
         proof.streams_busy.len()
     )
 }
@@ -124,13 +125,13 @@ fn draw(
     width: f64,
     summary: &str,
 ) -> Element {
-    let asked = proof.and_then(|proof| proof.queried_at_ms);
+    let queried = proof.and_then(|proof| proof.queried_at_ms);
     let mut entries = vec![(Key::Area("call"), "launch call, measured")];
     if runs.iter().any(|run| run.ran.is_some()) {
         entries.push((Key::Area("run"), "graph runs, derived"));
     }
-    if asked.is_some() {
-        entries.push((Key::Line("asked"), "streams asked whether busy"));
+    if queried.is_some() {
+        entries.push((Key::Line("asked"), "streams queried"));
     }
     let top = legend_height(width, &entries) + 8.0;
     let bottom = top + lanes as f64 * LANE;
@@ -145,7 +146,7 @@ fn draw(
     let ends = runs
         .iter()
         .map(|run| run.ran.map_or(run.returned, |ran| ran.1));
-    let most = ends.chain(asked).fold(least, f64::max);
+    let most = ends.chain(queried).fold(least, f64::max);
     // Room to the right of the last bar, and never nothing.
     let span = ((most - least) * 1.02).max(1e-6);
     let x_of = |ms: f64| LEFT + (ms - least) / span * (right - LEFT);
@@ -183,14 +184,14 @@ fn draw(
         let thick = (x_end - x).max(2.0);
         canvas.rect((x, y), (thick, LANE - 10.0), "call", Some(&tip));
     }
-    if let Some(asked) = asked {
-        let x = x_of(asked);
+    if let Some(queried) = queried {
+        let x = x_of(queried);
         canvas.line((x, top - 4.0), (x, bottom), "asked");
     }
     canvas.finish()
 }
 
-/// A time on an axis of this span: in one unit for the whole axis, and exact.
+/// A time on an axis of this span; the whole axis uses one unit.
 fn axis_time(ms: f64, span_ms: f64) -> String {
     let (value, unit) = match span_ms {
         span if span < 1.0 => (ms * 1000.0, "us"),

@@ -1,13 +1,12 @@
-//! The charts, drawn as SVG by our own few lines.
+//! The charts, drawn as SVG.
 //!
-//! Why no chart crate: plotters, charming and their like write colours into
-//! attributes, so that one drawing cannot follow the reader's light or dark scheme;
-//! none draws lanes of streams or maps of addresses; none gives each mark a text of
-//! its own. What is left to them, axes and lines, is a page of arithmetic here.
+//! There is no chart crate because those available (plotters, charming) write colors
+//! into attributes, so that a drawing cannot follow the reader's light or dark scheme;
+//! none draws streams or address maps, and none gives each mark its own text.
 //!
-//! Every chart is drawn twice, for a desk and for a phone, since a drawing that is
-//! scaled down has letters that nobody can read. Beside it stand a sentence that
-//! says what can be seen, and the table of its numbers.
+//! Every chart is drawn twice, for wide and narrow screens, because text in a
+//! scaled-down drawing is too small to read. Each has a sentence that describes it and
+//! a table of its numbers.
 
 mod addresses;
 mod canvas;
@@ -21,28 +20,28 @@ use crate::results::{ExperimentResult, ModelClock, Repeat, RunResult};
 
 pub(super) use canvas::STYLE;
 
-/// Columns of a drawing on a desk, in CSS pixels.
+/// Width of a drawing on a wide screen, in CSS pixels.
 const WIDE: f64 = 760.0;
 
-/// Columns of a drawing on a phone.
+/// Width of a drawing on a phone, in CSS pixels.
 const NARROW: f64 = 340.0;
 
-/// A drawing and what belongs to it.
+/// A drawing with its texts and its table.
 #[derive(Debug)]
 pub(super) struct Chart {
     /// For file names: `memory`, `streams`, `addresses`, `cycles`.
     pub(super) slug: &'static str,
-    /// What it shows.
+    /// The title.
     pub(super) title: &'static str,
-    /// What can be seen in it, for who cannot see it.
+    /// A description, which is also the text alternative of the drawing.
     pub(super) summary: String,
-    /// What was measured in it and what follows from that.
+    /// Which values are measured and which are derived.
     pub(super) note: String,
-    /// For a desk.
+    /// The drawing for wide screens.
     pub(super) wide: Element,
-    /// For a phone.
+    /// The drawing for narrow screens.
     pub(super) narrow: Element,
-    /// Its numbers.
+    /// The numbers.
     pub(super) table: Table,
 }
 
@@ -53,11 +52,11 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// The charts of an experiment, those that there is something to draw for.
+/// The charts of an experiment that have data.
 pub(super) fn of_experiment(result: &RunResult, experiment: &ExperimentResult) -> Vec<Chart> {
     let virtual_time = result.settings.model_clock == Some(ModelClock::Virtual);
     let mut charts: Vec<Chart> = steps::chart(experiment).into_iter().collect();
-    // On a virtual clock the host's times and the model's have nothing in common.
+    // With a virtual clock, host times and simulated times are unrelated.
     if !virtual_time {
         charts.extend(lanes::chart(experiment));
     }
@@ -65,7 +64,7 @@ pub(super) fn of_experiment(result: &RunResult, experiment: &ExperimentResult) -
     charts
 }
 
-/// The chart of a repeated run.
+/// The chart of a run with `--repeat`.
 pub(super) fn of_repeat(repeat: &Repeat) -> Option<Chart> {
     cycles::chart(repeat)
 }

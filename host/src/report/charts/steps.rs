@@ -1,4 +1,4 @@
-//! Used and reserved memory, step by step.
+//! Used and reserved memory after each step.
 
 use super::super::units;
 use super::canvas::{
@@ -10,7 +10,7 @@ use crate::results::{Action, ExperimentResult, Step};
 
 const TITLE: &str = "Memory after each step";
 
-/// Height of the plot alone.
+/// Height of the plot.
 const PLOT: f64 = 190.0;
 
 /// Room for the sizes on the left.
@@ -19,10 +19,10 @@ const LEFT: f64 = 74.0;
 /// Room for a step's sign and number below the plot.
 const BELOW: f64 = 46.0;
 
-/// Signs of one kind stand at least this far apart.
+/// The least distance between two marks.
 const LEAST_SIGN_DISTANCE: f64 = 11.0;
 
-/// Steps narrower than this cannot be pointed at.
+/// Narrower steps get no tooltip.
 const LEAST_SLOT: f64 = 2.0;
 
 pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
@@ -35,8 +35,8 @@ pub(super) fn chart(experiment: &ExperimentResult) -> Option<Chart> {
     Some(Chart {
         slug: "memory",
         title: TITLE,
-        note: "Measured after each step, in the order of the steps; the distance between two \
-               says nothing about time. The numbers below are those of the table."
+        note: "Measured after each step. Steps are evenly spaced, whatever time they took. The \
+               numbers below are those of the table."
             .to_owned(),
         summary,
         wide,
@@ -52,13 +52,13 @@ fn summary(steps: &[Step]) -> String {
         .iter()
         .all(|step| step.memory.used_bytes == step.memory.reserved_bytes);
     format!(
-        "{}: used memory is {} at most; {}; {} reserved at the end.",
+        "{}: at most {} used; {}; {} reserved at the end.",
         units::count(steps.len(), "step"),
         units::bytes(most_used.unwrap_or(0)),
         if same {
             "reserved is the same at every step"
         } else {
-            "reserved is more at some steps"
+            "reserved is larger at some steps"
         },
         units::bytes(last),
     )
