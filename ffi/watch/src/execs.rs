@@ -72,6 +72,9 @@ impl Table {
     }
 
     fn find(&self, handle: usize) -> Option<&Place> {
+        if handle <= REMOVED {
+            return None;
+        }
         for place in self.search(handle) {
             match place.key.load(Ordering::Acquire) {
                 key if key == handle => return Some(place),

@@ -1,0 +1,139 @@
+//! What calls change is booked on them, and captures are not disturbed.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use graph_memory_record::{Call, Category, Event, ProcessRecord, Reading};
+use support::{MIB, counts, watch};
+
+fn calls(process: &ProcessRecord) -> impl Iterator<Item = &Call> {
+    process.lines.iter().filter_map(|line| match &line.event {
+        Event::Call(call) => Some(call),
+        _ => None,
+    })
+}
+
+fn free(reading: &Reading) -> u64 {
+    reading.free_bytes.expect("free memory")
+}
+
+#[test]
+fn the_account_adds_up() {
+    let watched = watch("ask2", "plain").run();
+    watched.ended_as_alone();
+    let process = watched.process();
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    let mut last = 1024 * MIB;
+    for line in &process.lines {
+        let (name, before, after) = match &line.event {
+            Event::Context(c) => ("context".to_owned(), 1024 * MIB, free(&c.reading)),
+            Event::Call(c) => (format!("{:?}", c.category), free(&c.before), free(&c.after)),
+            Event::Launch(l) => ("launch".to_owned(), free(&l.before), free(&l.after)),
+            _ => continue,
+        };
+        let between = last as i64 - before as i64;
+        *sums.entry("between".to_owned()).or_default() += between;
+        *sums.entry(name).or_default() += before as i64 - after as i64;
+        last = after;
+    }
+    let mib = MIB as i64;
+    let expected = [
+        ("between", 0),
+        ("context", 100 * mib),
+        ("Graph", -64 * mib),
+        ("launch", 64 * mib),
+        ("Module", 2 * mib),
+        ("Plain", 11 * mib),
+        ("Stream", mib / 2),
+        ("StreamOrdered", 64 * mib),
+    ];
+    let expected: BTreeMap<_, _> = expected.map(|(k, v)| (k.to_owned(), v)).into();
+    assert_eq!(sums, expected);
+    let Some(Event::Exit(exit)) = process.lines.last().map(|line| &line.event) else {
+        panic!("no exit")
+    };
+    assert_eq!(free(&exit.last[0].1), last);
+}
+
+#[test]
+fn a_pool_is_read_and_only_its_growth_is_written() {
+    let watched = watch("ask2", "plain").run();
+    let process = watched.process();
+    let pooled = |c: &&Call| c.category == Category::StreamOrdered;
+    let reserved: Vec<_> = calls(process)
+        .filter(pooled)
+        .map(|call| (call.before.pools[0].reserved_bytes, call.after.pools[0]))
+        .map(|(before, after)| (before / MIB, after.reserved_bytes / MIB, after.pool))
+        .collect();
+    // 12, 24 and 36 MiB in use: the second had room.
+    assert_eq!(reserved, [(0, 32, 0), (32, 64, 0)]);
+    let counters = process.counters.as_ref().unwrap();
+    assert_eq!(counters.lost_events, 0);
+}
+
+#[test]
+fn a_capture_in_the_global_mode_survives_all_that_is_read() {
+    // The test driver invalidates a capture when it is asked in the wrong mode.
+    let watched = watch("per-thread", "plain").run();
+    watched.ended_as_alone();
+    let ends = watched
+        .process()
+        .lines
+        .iter()
+        .filter_map(|l| match &l.event {
+            Event::CaptureEnd(end) => Some(end),
+            _ => None,
+        });
+    let ends: Vec<_> = ends.collect();
+    assert_eq!(ends.len(), 1);
+    assert_eq!(ends[0].result, 0);
+    assert_eq!((ends[0].allocations, ends[0].allocated_bytes), (1, 6 * MIB));
+}
+
+#[test]
+fn a_plain_allocation_during_a_capture_is_booked_on_it() {
+    let watched = watch("ask2", "plain").run();
+    let plain: Vec<_> = calls(watched.process())
+        .filter(|call| call.category == Category::Plain)
+        .map(|call| (call.bytes, call.capture))
+        .collect();
+    assert_eq!(plain, [(Some(5 * MIB), None), (Some(6 * MIB), Some(1))]);
+}
+
+#[test]
+fn threads_count_every_launch() {
+    let watched = watch("ask2", "threads").run();
+    watched.ended_as_alone();
+    let counters = watched.process().counters.as_ref().unwrap();
+    assert_eq!(counters.execs[0].launches, 8 * 1000 + 100);
+}
+
+#[test]
+fn ten_thousand_graphs_are_counted_each_for_itself() {
+    let watched = watch("ask2", "many").run();
+    watched.ended_as_alone();
+    let process = watched.process();
+    let counts = counts(process);
+    assert_eq!(counts["instantiate"], 10_000);
+    let counters = process.counters.as_ref().unwrap();
+    assert_eq!(counters.execs.len(), 10_000);
+    // The last one was launched and destroyed.
+    let last = counters.of(10_000).unwrap();
+    assert_eq!((last.launches, last.destroyed), (100, true));
+    assert!(counters.execs[..9_999].iter().all(|c| c.launches == 0));
+    // One graph, one file.
+    let folder = watched.folder.path().join("recording/graphs");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
+}
+
+#[test]
+fn what_a_launch_leaves_allocated_can_be_told() {
+    let watched = watch("ask2", "unfreed").run();
+    let graph = watched.process().lines.iter().find_map(|l| match &l.event {
+        Event::Instantiate(instantiate) => instantiate.graph.as_ref(),
+        _ => None,
+    });
+    let unfreed: Vec<_> = graph.unwrap().unfreed().map(|node| node.bytes).collect();
+    assert_eq!(unfreed, [40 * MIB]);
+}

@@ -1,0 +1,111 @@
+//! A process's end loses nothing, and each process has its own record.
+
+mod support;
+
+use graph_memory_record::{Event, ProcessRecord};
+use support::{counts, notes, watch};
+
+fn launches(process: &ProcessRecord) -> Vec<u64> {
+    let counters = process.counters.as_ref();
+    counters.map_or_else(Vec::new, |c| c.execs.iter().map(|e| e.launches).collect())
+}
+
+/// What was seen before the end is there, but no exit.
+#[track_caller]
+fn keeps_what_was_seen(process: &ProcessRecord) {
+    assert!(!process.exited());
+    assert_eq!(process.damaged_lines, 0);
+    assert_eq!(counts(process)["instantiate"], 1);
+    assert_eq!(launches(process), [100]);
+}
+
+#[test]
+fn a_killed_process_keeps_what_was_seen() {
+    let watched = watch("ask2", "kill").run();
+    assert_eq!(watched.signal(), Some(9));
+    keeps_what_was_seen(watched.process());
+}
+
+#[test]
+fn an_aborted_process_keeps_what_was_seen() {
+    let watched = watch("ask2", "abort").run();
+    assert_eq!(watched.signal(), Some(6));
+    keeps_what_was_seen(watched.process());
+}
+
+#[test]
+fn a_process_that_calls_underscore_exit_keeps_what_was_seen() {
+    let watched = watch("ask2", "_exit").run();
+    assert_eq!(watched.output.status.code(), Some(9));
+    keeps_what_was_seen(watched.process());
+}
+
+#[test]
+fn a_forked_child_has_a_record_of_its_own() {
+    let watched = watch("ask2", "fork").run();
+    assert_eq!(watched.ended_as_alone().stdout(), "child 0\ndone\n");
+    let recording = watched.recording.as_ref().unwrap();
+    let [parent, child] = &recording.processes[..] else {
+        panic!("two processes: {recording:?}")
+    };
+    assert!(!parent.process.forked && child.process.forked);
+    assert_eq!(child.process.parent, parent.process.pid);
+    assert_eq!(launches(parent), [100]);
+    assert_eq!(launches(child), [5]);
+    assert!(parent.exited() && child.exited());
+    assert_eq!(notes(parent), notes(child));
+}
+
+#[test]
+fn a_process_that_executes_another_program_has_two_records() {
+    let watched = watch("ask2", "exec").run();
+    watched.ended_as_alone();
+    let recording = watched.recording.as_ref().unwrap();
+    let [before, after] = &recording.processes[..] else {
+        panic!("two records")
+    };
+    assert_eq!(before.process.pid, after.process.pid);
+    keeps_what_was_seen(before);
+    assert!(after.exited());
+    assert_eq!(launches(after), [100]);
+}
+
+#[test]
+fn the_last_reading_is_made_while_the_process_ends() {
+    let watched = watch("ask2", "leave").run();
+    watched.ended_as_alone();
+    let last = watched.process().lines.last().unwrap();
+    let Event::Exit(exit) = &last.event else {
+        panic!("{last:?}")
+    };
+    assert!(exit.read_at_exit);
+    let graph = exit.last[0].1.graph.unwrap();
+    assert_eq!(graph.used_bytes, 64 << 20);
+}
+
+#[test]
+fn the_program_gets_the_descriptors_that_it_gets_alone() {
+    let watched = watch("ask2", "descriptors").run();
+    assert_eq!(
+        watched.ended_as_alone().stdout(),
+        "first descriptor 3\ndone\n"
+    );
+}
+
+#[test]
+fn a_program_that_closes_all_descriptors_is_watched_on() {
+    let watched = watch("ask2", "close").run();
+    watched.ended_as_alone();
+    let process = watched.process();
+    assert_eq!(counts(process)["instantiate"], 1);
+    assert_eq!((launches(process), process.exited()), (vec![100], true));
+}
+
+#[test]
+fn the_folder_may_be_given_to_a_program_that_changes_its_own() {
+    let mut program = watch("ask2", "plain");
+    program.command.current_dir("/");
+    let watched = program.run();
+    watched.ended_as_alone();
+    assert!(watched.process().exited());
+}

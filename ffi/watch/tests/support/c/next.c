@@ -1,0 +1,11 @@
+// A second preloaded library, which wraps a function of the C library: what it finds with
+// RTLD_NEXT must be the C library's, whoever else is preloaded.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+int puts(const char *text) {
+  int (*next)(const char *) = (int (*)(const char *))dlsym(RTLD_NEXT, "puts");
+  if (!next || next == puts) return -1;
+  next("seen by the other library");
+  return next(text);
+}

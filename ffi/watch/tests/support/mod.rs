@@ -1,0 +1,199 @@
+//! Runs small C programs under the library, with a driver that is written for the tests.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use graph_memory_record::{Event, ProcessRecord, Recording, settings};
+use tempfile::TempDir;
+
+/// A million bytes in the sense of memory.
+pub const MIB: u64 = 1 << 20;
+
+/// The exit code of the C program.
+pub const EXIT: i32 = 7;
+
+/// The compiled C files. The folder also holds the driver, so it is a library path.
+struct Programs {
+    folder: TempDir,
+}
+
+static PROGRAMS: OnceLock<Programs> = OnceLock::new();
+
+fn programs() -> &'static Path {
+    let programs = PROGRAMS.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = ["-shared", "-fPIC", "-Wl,-Bsymbolic"];
+        let driver = ["-Wl,-soname,libcuda.so.1", "-ldl", "-lpthread"];
+        cc(
+            "driver.c",
+            &folder.path().join("libcuda.so.1"),
+            &[&shared[..], &driver].concat(),
+        );
+        cc("next.c", &folder.path().join("libnext.so"), &shared);
+        cc(
+            "program.c",
+            &folder.path().join("program"),
+            &["-ldl", "-lpthread"],
+        );
+        let linked = [
+            "-DLINKED",
+            "-lpthread",
+            "-ldl",
+            "-L",
+            ".",
+            "-l:libcuda.so.1",
+        ];
+        cc("program.c", &folder.path().join("linked"), &linked);
+        Programs { folder }
+    });
+    programs.folder.path()
+}
+
+fn cc(source: &str, output: &Path, options: &[&str]) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/support/c")
+        .join(source);
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let done = Command::new(compiler)
+        .current_dir(output.parent().unwrap())
+        .args(["-O1", "-std=gnu11", "-w", "-o"])
+        .arg(output)
+        .arg(source)
+        .args(options)
+        .output()
+        .expect("these tests need a C compiler (Debian: apt install gcc)");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{errors}");
+}
+
+/// The library under test, which cargo builds for this package's tests.
+pub fn library() -> PathBuf {
+    let this = env::current_exe().unwrap();
+    let deps = this.parent().unwrap();
+    let library = deps.join("libgraph_memory_watch.so");
+    assert!(library.is_file(), "{} is missing", library.display());
+    library
+}
+
+/// A program to be watched, and where its recording goes.
+pub struct Watch {
+    /// The command, to be changed by the test.
+    pub command: Command,
+    /// A folder of the test's own.
+    pub folder: TempDir,
+    recording: PathBuf,
+}
+
+/// What came of it.
+pub struct Watched {
+    /// Exit status and output.
+    pub output: Output,
+    /// The recording, if there is one.
+    pub recording: Option<Recording>,
+    /// The test's folder, so that it lives on.
+    pub folder: TempDir,
+}
+
+/// The C program, which gets the driver's functions in this way.
+pub fn watch(way: &str, action: &str) -> Watch {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("recording");
+    fs::create_dir(&recording).unwrap();
+    let program = if way == "linked" { "linked" } else { "program" };
+    let mut command = Command::new(programs().join(program));
+    command
+        .args([way, action])
+        .env("LD_LIBRARY_PATH", programs())
+        .env("LD_PRELOAD", library())
+        .env(settings::DIRECTORY, &recording)
+        .env(settings::INJECTION, library());
+    Watch {
+        command,
+        folder,
+        recording,
+    }
+}
+
+/// The other library to preload.
+pub fn next_library() -> PathBuf {
+    programs().join("libnext.so")
+}
+
+impl Watch {
+    /// Runs it.
+    pub fn run(mut self) -> Watched {
+        let output = self.command.output().unwrap();
+        Watched {
+            output,
+            recording: Recording::read(&self.recording).ok(),
+            folder: self.folder,
+        }
+    }
+
+    /// The recording's folder.
+    pub fn recording(&self) -> &Path {
+        &self.recording
+    }
+}
+
+impl Watched {
+    /// What it printed.
+    pub fn stdout(&self) -> String {
+        String::from_utf8(self.output.stdout.clone()).unwrap()
+    }
+
+    /// Fails unless it ended as it does by itself.
+    #[track_caller]
+    pub fn ended_as_alone(&self) -> &Self {
+        let error = String::from_utf8_lossy(&self.output.stderr);
+        assert_eq!(self.output.status.code(), Some(EXIT), "{error}");
+        assert_eq!(error, "");
+        self
+    }
+
+    /// The signal that ended it.
+    pub fn signal(&self) -> Option<i32> {
+        self.output.status.signal()
+    }
+
+    /// The only process.
+    #[track_caller]
+    pub fn process(&self) -> &ProcessRecord {
+        let processes = &self.recording.as_ref().expect("a recording").processes;
+        assert_eq!(processes.len(), 1);
+        &processes[0]
+    }
+}
+
+/// The events' names, with how often each occurs.
+pub fn counts(process: &ProcessRecord) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for line in &process.lines {
+        let value = serde_json::to_value(&line.event).unwrap();
+        let name = value["event"].as_str().unwrap().to_owned();
+        *counts.entry(name).or_default() += 1;
+    }
+    counts
+}
+
+/// The notes' texts.
+pub fn notes(process: &ProcessRecord) -> Vec<String> {
+    let note = |event: &Event| match event {
+        Event::Note(note) => Some(format!(
+            "{:?}: {} {:?} {:?}",
+            note.kind, note.text, note.call, note.code
+        )),
+        _ => None,
+    };
+    process
+        .lines
+        .iter()
+        .filter_map(|l| note(&l.event))
+        .collect()
+}
