@@ -12,6 +12,7 @@ use crate::exit;
 use crate::experiments::{EXPERIMENTS, Experiment};
 use crate::plan::PlanArgs;
 use crate::results::ModelClock;
+use crate::watch::WatchArgs;
 use cuda_graphs::RouteChoice;
 
 /// How much GPU memory CUDA graphs hold, why, and how to reduce it.
@@ -59,6 +60,8 @@ impl Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a program and report how much GPU memory its CUDA graphs hold, and why.
+    Watch(WatchArgs),
     /// Compute how much memory graphs hold, from DOT dumps or a scenario.
     Plan(PlanArgs),
     /// Explain an experiment or a rule, and name the sources.

@@ -11,6 +11,7 @@
 //! - [`rules`] are what the checks rest on.
 //! - [`kernel`] is the kernels' code.
 //! - [`plan`] computes how much memory graphs will hold before they run.
+//! - [`watch`] runs a program and reports what its graphs hold.
 
 mod backend;
 pub mod cli;
@@ -27,5 +28,6 @@ mod report;
 pub mod results;
 pub mod rules;
 mod run;
+pub mod watch;
 
 pub use run::run;

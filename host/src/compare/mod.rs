@@ -18,6 +18,7 @@ use crate::output;
 use crate::report::{self, units};
 use crate::results::read;
 use crate::results::{Action, BackendKind, RunResult};
+use crate::watch;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -48,6 +49,9 @@ struct Count {
 ///
 /// Files that cannot be read or are neither result nor log, and errors of writing.
 pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
+    if let Some(code) = recordings(args)? {
+        return Ok(code);
+    }
     let left = side(&args.left)?;
     let right = side(&args.right)?;
     let (text, count) = table(&left, &right, args.quiet);
@@ -56,6 +60,31 @@ pub fn compare(args: &CompareArgs) -> Result<ExitCode, Stop> {
         0 => exit::PASS,
         _ => exit::FAIL,
     }))
+}
+
+/// Compares two recordings of `watch`; nothing if neither is one.
+fn recordings(args: &CompareArgs) -> Result<Option<ExitCode>, Stop> {
+    let (left, right) = (read::text_of(&args.left)?, read::text_of(&args.right)?);
+    match (
+        watch::is_watch_result(&left),
+        watch::is_watch_result(&right),
+    ) {
+        (false, false) => Ok(None),
+        (true, true) => {
+            let before = watch::read(&left, &args.left)?;
+            let after = watch::read(&right, &args.right)?;
+            let (text, different) = watch::compare::table(&before, &after);
+            output::print(&[&args.left, &args.right], text.as_bytes())?;
+            Ok(Some(ExitCode::from(match different {
+                0 => exit::PASS,
+                _ => exit::FAIL,
+            })))
+        }
+        _ => Err(Stop::usage(
+            "one of the two is a recording of watch and the other is not",
+            "give two files that `watch --output` wrote",
+        )),
+    }
 }
 
 fn side(path: &Path) -> Result<Side, Stop> {

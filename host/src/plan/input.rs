@@ -13,6 +13,7 @@ use graph_memory_plan::scenario::{self, Scenario};
 use safe_io::visible;
 
 use crate::exit::Stop;
+use crate::watch;
 
 /// What was given.
 #[derive(Debug)]
@@ -32,6 +33,11 @@ const LARGEST_SCENARIO: u64 = 1 << 30;
 ///
 /// Files that are not there or not of these forms, with line and column.
 pub fn read(files: &[impl AsRef<Path>], recompute: bool) -> Result<Input, Stop> {
+    if let [file] = files
+        && let Some(scenario) = recording(file.as_ref())?
+    {
+        return Ok(Input::Scenario(scenario));
+    }
     let scenarios = files
         .iter()
         .filter(|file| is_scenario(file.as_ref()))
@@ -58,6 +64,30 @@ pub fn read(files: &[impl AsRef<Path>], recompute: bool) -> Result<Input, Stop> 
         }
     }
     Ok(Input::Graphs(graphs.into_iter().map(Arc::new).collect()))
+}
+
+/// The recorded launches of a file that `watch --output` wrote; nothing if it is none.
+fn recording(file: &Path) -> Result<Option<Scenario>, Stop> {
+    let is_json = file
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    if !is_json {
+        return Ok(None);
+    }
+    let text = crate::results::read::text_of(file)?;
+    if !watch::is_watch_result(&text) {
+        return Ok(None);
+    }
+    let scenario = watch::scenario(&watch::read(&text, file)?);
+    scenario.map(Some).ok_or_else(|| {
+        Stop::usage(
+            format!(
+                "{}: none of its graphs has memory nodes, so there is nothing to plan",
+                file.display()
+            ),
+            "`show` prints what the recording has",
+        )
+    })
 }
 
 fn is_scenario(file: &Path) -> bool {

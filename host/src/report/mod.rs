@@ -12,6 +12,7 @@ mod shown;
 mod svg;
 mod text;
 pub(crate) mod units;
+pub mod watch_page;
 
 use std::io;
 

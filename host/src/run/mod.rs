@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime};
 use safe_io::Outputs;
 
 use crate::backend::{self, Chosen};
-use crate::cli::{Cli, Command, DeviceChoice, RunArgs};
+use crate::cli::{Cli, Command, DeviceChoice, Format, RunArgs, ShowArgs};
 use crate::exit::{self, Stop, StopKind};
 use crate::experiments::{Choices, Experiment, Lab, OF_THE_SAMPLE};
 use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
@@ -20,7 +20,8 @@ use crate::results::{
     Backend, BackendKind, DeviceResult, ExperimentResult, KernelInfo, RunResult, SCHEMA_VERSION,
     Settings, Stopped, Tool, Verdict,
 };
-use crate::{compare, completions, explain, plan, report};
+use crate::watch::result::WatchResult;
+use crate::{compare, completions, explain, plan, report, watch};
 use cuda_graphs::{Device, Kernel, Runtime};
 use interrupt::Interrupt;
 
@@ -36,7 +37,15 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         None if cli.run.list => explain::list(),
         None => experiments(&cli.run),
         Some(Command::Explain(args)) => explain::explain(args),
+        Some(Command::Watch(args)) => watch::run(args),
         Some(Command::Show(args)) => {
+            if args.result.is_dir() {
+                return show_recording(&watch::read_folder(&args.result)?, args);
+            }
+            let text = read::text_of(&args.result)?;
+            if watch::is_watch_result(&text) {
+                return show_recording(&watch::read(&text, &args.result)?, args);
+            }
             let result = read::read(&args.result)?;
             report::open(&args.output, Outputs::new([&args.result]))?.show(&result)?;
             Ok(exit::code_of(&result))
@@ -46,6 +55,19 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Manual(args)) => completions::manual(args),
     }
+}
+
+/// Prints what `watch` recorded.
+fn show_recording(result: &WatchResult, args: &ShowArgs) -> Result<ExitCode, Stop> {
+    let output = &args.output;
+    if output.format == Format::Csv || output.svg.is_some() {
+        return Err(Stop::usage(
+            "a recording of watch is shown as text, as JSON, and as a page with --report",
+            "leave --format csv and --svg out",
+        ));
+    }
+    watch::show(result, &args.result, output)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {

@@ -14,6 +14,7 @@ mod cycles;
 mod lanes;
 pub(super) mod plan;
 mod steps;
+pub(super) mod watch;
 
 use super::markup::Element;
 use crate::results::{ExperimentResult, ModelClock, Repeat, RunResult};

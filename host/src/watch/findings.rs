@@ -1,0 +1,238 @@
+//! What is wrong or could take less memory: of each graph by the planner, and of the
+//! process as a whole.
+
+use std::collections::BTreeMap;
+
+use cudart_model::Profile;
+use graph_memory_plan::analysis::analyse;
+use graph_memory_plan::findings::Severity;
+
+use super::planned;
+use super::result::{Finding, GraphResult, ProcessResult};
+use crate::report::units;
+
+/// Physical memory is mapped in blocks of this size on the GPU that the plan is for.
+fn granularity() -> u64 {
+    Profile::default().block_bytes()
+}
+
+/// Adds what there is to find, the worst and largest first.
+pub(super) fn find(process: &mut ProcessResult, dots: &BTreeMap<String, String>) {
+    let mut found = Vec::new();
+    found.extend(of_graphs(process, dots));
+    found.extend(small_and_left_allocated(process));
+    found.extend(destroyed_with_memory(process));
+    found.extend(never_destroyed(process));
+    found.extend(kept_by_the_pool(process));
+    found.extend(failed(process));
+    let rank = |finding: &Finding| match finding.severity.as_str() {
+        "error" => 0,
+        "hazard" => 1,
+        "saving" => 2,
+        _ => 3,
+    };
+    found.sort_by_key(|finding| (rank(finding), std::cmp::Reverse(finding.saving_bytes)));
+    process.findings = found;
+}
+
+/// The planner's findings, once for graphs that are equal.
+fn of_graphs(process: &ProcessResult, dots: &BTreeMap<String, String>) -> Vec<Finding> {
+    let gpu = Profile::default();
+    let mut found = Vec::new();
+    for group in &process.groups {
+        let first = group.execs.first();
+        let Some(graph) = process.graphs.iter().find(|g| Some(&g.exec) == first) else {
+            continue;
+        };
+        let Some(described) = planned::described(graph, dots) else {
+            continue;
+        };
+        // What other graphs of the process leave allocated is known here.
+        let known = |_| true;
+        let (plan, _) = analyse(&described, &gpu, &known);
+        found.extend(plan.findings.iter().filter_map(|finding| {
+            let severity = match finding.severity {
+                Severity::Error => "error",
+                Severity::Hazard => "hazard",
+                Severity::Saving => "saving",
+                // Notes are in `plan`; here they would hide what matters.
+                Severity::Note => return None,
+            };
+            Some(Finding {
+                severity: severity.to_owned(),
+                what: finding.what.clone(),
+                remedy: finding.remedy.clone(),
+                rule: finding.rule.to_owned(),
+                saving_bytes: finding.saving_bytes,
+                execs: group.execs.clone(),
+            })
+        }));
+    }
+    found
+}
+
+/// Launches that leave a little allocated: each keeps whole blocks of physical memory,
+/// which no other graph can use (R36, M1).
+fn small_and_left_allocated(process: &ProcessResult) -> Option<Finding> {
+    let block = granularity();
+    let keeps: Vec<&GraphResult> = process
+        .graphs
+        .iter()
+        .filter(|graph| graph.launches > 0 && !graph.destroyed)
+        .filter(|graph| graph.unfreed > 0 && graph.unfreed_bytes <= block / 2)
+        .collect();
+    if keeps.len() < 2 {
+        return None;
+    }
+    let bytes: u64 = keeps.iter().map(|graph| graph.unfreed_bytes).sum();
+    let blocks = |graph: &&GraphResult| -> u64 {
+        let mut touched: Vec<u64> = graph
+            .allocations
+            .iter()
+            .filter(|allocation| !allocation.freed && allocation.bytes > 0)
+            .flat_map(|a| a.address / block..=a.address.saturating_add(a.bytes - 1) / block)
+            .take(1 << 20)
+            .collect();
+        touched.sort_unstable();
+        touched.dedup();
+        touched.len() as u64
+    };
+    let kept = keeps.iter().map(blocks).sum::<u64>().saturating_mul(block);
+    let needed = bytes.div_ceil(block).max(1).saturating_mul(block);
+    Some(Finding {
+        severity: "saving".to_owned(),
+        what: format!(
+            "{} leave {} allocated in all, and each keeps whole blocks of {} for it: {}",
+            units::count(keeps.len(), "graph"),
+            units::bytes(bytes),
+            units::bytes(block),
+            units::bytes(kept)
+        ),
+        remedy: "allocate the outputs before the capture and write into them, so that the graphs \
+                 free everything that they allocate"
+            .to_owned(),
+        rule: "R36 M1".to_owned(),
+        saving_bytes: kept.saturating_sub(needed),
+        execs: keeps.iter().map(|graph| graph.exec).collect(),
+    })
+}
+
+/// Execs that were destroyed while allocations of their last launch were live (R16, R20).
+fn destroyed_with_memory(process: &ProcessResult) -> Option<Finding> {
+    let left: Vec<&GraphResult> = process
+        .graphs
+        .iter()
+        .filter(|graph| graph.used_after_destroy_bytes.is_some())
+        .collect();
+    let bytes: u64 = left.iter().map(|graph| graph.unfreed_bytes).sum();
+    (!left.is_empty()).then(|| Finding {
+        severity: "note".to_owned(),
+        what: format!(
+            "{} may have been destroyed while {} that their launches left allocated were live; \
+             destroying frees nothing",
+            units::count(left.len(), "graph exec"),
+            units::bytes(bytes)
+        ),
+        remedy: "free these allocations with cudaFree or cudaFreeAsync, in PyTorch by deleting \
+                 the output tensors"
+            .to_owned(),
+        rule: "R16 R20".to_owned(),
+        saving_bytes: 0,
+        execs: left.iter().map(|graph| graph.exec).collect(),
+    })
+}
+
+/// Many equal execs that live on: memory per request, and no end.
+fn never_destroyed(process: &ProcessResult) -> Vec<Finding> {
+    const MANY: usize = 64;
+    let alive = |exec: &u64| {
+        let graph = process.graphs.iter().find(|graph| graph.exec == *exec);
+        graph.is_some_and(|graph| !graph.destroyed)
+    };
+    let groups = process.groups.iter().filter_map(|group| {
+        let live: Vec<u64> = group.execs.iter().copied().filter(alive).collect();
+        (live.len() >= MANY).then(|| Finding {
+            severity: "note".to_owned(),
+            what: format!(
+                "{} equal graph execs are live, which took {} of device memory",
+                live.len(),
+                signed(group.taken_bytes())
+            ),
+            remedy: "if they are made for each request, destroy them after use, or update one \
+                     exec with cudaGraphExecUpdate"
+                .to_owned(),
+            rule: "R41".to_owned(),
+            saving_bytes: 0,
+            execs: live,
+        })
+    });
+    groups.collect()
+}
+
+/// Graph memory that is reserved and not used: a trim returns it (R42).
+fn kept_by_the_pool(process: &ProcessResult) -> Vec<Finding> {
+    let devices = process.devices.iter().filter_map(|device| {
+        let memory = device.graph_memory?;
+        let idle = memory.reserved_bytes.saturating_sub(memory.used_bytes);
+        (idle > 0).then(|| Finding {
+            severity: "saving".to_owned(),
+            what: format!(
+                "the graph memory pool of device {} reserves {} that no graph uses",
+                device.device,
+                units::bytes(idle)
+            ),
+            remedy: "call cudaDeviceGraphMemTrim when no graph with memory nodes runs".to_owned(),
+            rule: "R42".to_owned(),
+            saving_bytes: idle,
+            execs: Vec::new(),
+        })
+    });
+    devices.collect()
+}
+
+/// Launches and instantiations that the driver refused.
+fn failed(process: &ProcessResult) -> Vec<Finding> {
+    let launches = process.graphs.iter().filter_map(|graph| {
+        let code = graph.failed_code?;
+        let why = match code {
+            1 if graph.unfreed > 0 => {
+                "an allocation of the launch before is live: free it, or instantiate with \
+                 cudaGraphInstantiateFlagAutoFreeOnLaunch"
+            }
+            2 => "the device has too little free memory: see the account above",
+            _ => "look the code up in the CUDA documentation of cuGraphLaunch",
+        };
+        Some(Finding {
+            severity: "error".to_owned(),
+            what: format!(
+                "{} of exec {} failed with {code}",
+                units::count(
+                    usize::try_from(graph.failed_launches).unwrap_or(usize::MAX),
+                    "launch"
+                ),
+                graph.exec
+            ),
+            remedy: why.to_owned(),
+            rule: "R18 M13".to_owned(),
+            saving_bytes: 0,
+            execs: vec![graph.exec],
+        })
+    });
+    let instantiations = process.failed_instantiations.iter().map(|call| Finding {
+        severity: "error".to_owned(),
+        what: format!("{} failed with {}", call.call, call.code),
+        remedy: "a graph with memory nodes has one exec at a time, and none in the body of a \
+                 conditional node"
+            .to_owned(),
+        rule: "R25".to_owned(),
+        saving_bytes: 0,
+        execs: Vec::new(),
+    });
+    launches.chain(instantiations).collect()
+}
+
+/// A number of bytes that may be negative.
+pub(crate) fn signed(bytes: i64) -> String {
+    let size = units::bytes(bytes.unsigned_abs());
+    if bytes < 0 { format!("-{size}") } else { size }
+}
