@@ -2,6 +2,9 @@
 //! its thread.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,9 +35,12 @@ impl Config {
     ///
     /// A variable that names what is not there, with its name.
     pub fn from_environment() -> Result<Self, String> {
-        config_from(|name| std::env::var(name).ok())
+        config_from(|name| std::env::var_os(name))
     }
 }
+
+/// A file is read up to this, so that a device such as `/dev/zero` ends as well.
+const MAX_PROFILE_BYTES: u64 = 1 << 20;
 
 /// A profile by the name of a built-in one, or from a TOML file: what has a dot or
 /// a slash in it is a file.
@@ -48,8 +54,11 @@ pub fn profile_named(name: &str) -> Result<Profile, String> {
     if built_in || !looks_like_a_file {
         return Profile::built_in(name).map_err(|error| error.to_string());
     }
-    let text = std::fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))?;
-    Profile::from_toml(&text).map_err(|error| format!("{name}: {error}"))
+    let mut text = String::new();
+    File::open(name)
+        .and_then(|file| file.take(MAX_PROFILE_BYTES).read_to_string(&mut text))
+        .map_err(|error| format!("{name:?}: {error}"))?;
+    Profile::from_toml(&text).map_err(|error| format!("{name:?}: {error}"))
 }
 
 /// The process's model has been started already, by [`configure`] or by a call.
@@ -67,7 +76,7 @@ pub struct AlreadyStarted;
 /// [`AlreadyStarted`].
 pub fn configure(config: Config) -> Result<(), AlreadyStarted> {
     let mut config = Some(config);
-    PROCESS.get_or_init(|| Arc::new(Instance::new(config.take().unwrap_or_default())));
+    process(|| Instance::new(config.take().unwrap_or_default()));
     match config {
         None => Ok(()),
         Some(_) => Err(AlreadyStarted),
@@ -75,6 +84,32 @@ pub fn configure(config: Config) -> Result<(), AlreadyStarted> {
 }
 
 static PROCESS: OnceLock<Arc<Instance>> = OnceLock::new();
+/// Locked while [`PROCESS`] is made, so that a process that forks then can wait for it.
+static START: Mutex<()> = Mutex::new(());
+
+/// The process's simulated runtime, which `make` makes if there is none.
+fn process(make: impl FnOnce() -> Instance) -> &'static Arc<Instance> {
+    if let Some(started) = PROCESS.get() {
+        return started;
+    }
+    let _start = lock_start();
+    PROCESS.get_or_init(|| {
+        #[cfg(unix)]
+        crate::c_api::prepare_for_forks();
+        Arc::new(make())
+    })
+}
+
+/// Keeps other threads from starting the process's simulated runtime.
+pub(crate) fn lock_start() -> MutexGuard<'static, ()> {
+    START.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The process's simulated runtime, if a call has started it.
+#[cfg(unix)]
+pub(crate) fn process_if_started() -> Option<&'static Instance> {
+    PROCESS.get().map(|instance| &**instance)
+}
 
 /// One model: its runtime, and what is counted beside it.
 #[derive(Debug)]
@@ -98,6 +133,17 @@ pub(crate) struct State {
     pub(crate) faults_hit: Vec<FunctionId>,
     /// The environment asked for something that is not there.
     pub(crate) misconfigured: bool,
+    /// The process is a forked child, and the parent had used CUDA before.
+    pub(crate) forked: bool,
+}
+
+#[cfg(unix)]
+impl State {
+    /// The process has forked, and this is the child's state.
+    pub(crate) fn note_fork(&mut self) {
+        self.forked |= self.calls > 0;
+        self.runtime.note_fork(self.forked);
+    }
 }
 
 impl Instance {
@@ -111,6 +157,7 @@ impl Instance {
                 corrupted: None,
                 faults_hit: Vec::new(),
                 misconfigured: false,
+                forked: false,
             }),
             work_done: Condvar::new(),
         }
@@ -122,7 +169,8 @@ impl Instance {
         match Config::from_environment() {
             Ok(config) => Self::new(config),
             Err(problem) => {
-                eprintln!("cudart_model: {problem}");
+                // Standard error may be closed or full, which is no reason to end.
+                let _ = writeln!(std::io::stderr(), "cudart_model: {problem}");
                 let instance = Self::new(Config::default());
                 instance.lock().misconfigured = true;
                 instance
@@ -136,13 +184,18 @@ impl Instance {
 }
 
 /// Reads a configuration from variables.
-pub(crate) fn config_from(variable: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
+pub(crate) fn config_from(variable: impl Fn(&str) -> Option<OsString>) -> Result<Config, String> {
+    let variable = |name: &str| match variable(name).map(OsString::into_string) {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(value)),
+        Some(Err(value)) => Err(format!("{name}: {value:?} is not UTF-8")),
+    };
     let mut config = Config::default();
-    if let Some(name) = variable("CUDART_MODEL_PROFILE").filter(|name| !name.is_empty()) {
+    if let Some(name) = variable("CUDART_MODEL_PROFILE")?.filter(|name| !name.is_empty()) {
         config.profile =
             profile_named(&name).map_err(|error| format!("CUDART_MODEL_PROFILE: {error}"))?;
     }
-    config.clock = match variable("CUDART_MODEL_CLOCK").as_deref() {
+    config.clock = match variable("CUDART_MODEL_CLOCK")?.as_deref() {
         None | Some("" | "real") => ClockKind::Real,
         Some("virtual") => ClockKind::Virtual,
         Some(other) => {
@@ -151,7 +204,7 @@ pub(crate) fn config_from(variable: impl Fn(&str) -> Option<String>) -> Result<C
             ));
         }
     };
-    if let Some(faults) = variable("CUDART_MODEL_FAULT") {
+    if let Some(faults) = variable("CUDART_MODEL_FAULT")? {
         config.faults =
             parse_list(&faults).map_err(|error| format!("CUDART_MODEL_FAULT: {error}"))?;
     }
@@ -205,9 +258,7 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     if state.number == 0 {
         state.number = THREADS.fetch_add(1, Ordering::Relaxed) + 1;
     }
-    let instance = instance.unwrap_or_else(|| {
-        Arc::clone(PROCESS.get_or_init(|| Arc::new(Instance::from_environment())))
-    });
+    let instance = instance.unwrap_or_else(|| Arc::clone(process(Instance::from_environment)));
     (instance, state)
 }
 
@@ -323,7 +374,7 @@ mod tests {
             pairs
                 .iter()
                 .find(|(known, _)| *known == name)
-                .map(|(_, value)| (*value).to_owned())
+                .map(|(_, value)| (*value).into())
         })
     }
 
@@ -351,6 +402,24 @@ mod tests {
         ] {
             let problem = from(&[(name, value)]).unwrap_err();
             assert!(problem.contains(name), "{problem}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_value_that_is_not_utf8_is_refused_as_well() {
+        use std::os::unix::ffi::OsStringExt;
+        for wrong in [
+            "CUDART_MODEL_PROFILE",
+            "CUDART_MODEL_CLOCK",
+            "CUDART_MODEL_FAULT",
+        ] {
+            let value = |name: &str| (name == wrong).then(|| OsString::from_vec(vec![b'h', 0xff]));
+            let problem = config_from(value).unwrap_err();
+            assert!(
+                problem.contains(wrong) && problem.contains("UTF-8"),
+                "{problem}"
+            );
         }
     }
 }

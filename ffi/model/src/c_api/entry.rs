@@ -177,10 +177,29 @@ fn refused(state: &mut State, function: FunctionId) -> Option<cudaError_t> {
     if function.needs_no_driver() {
         return None;
     }
-    if state.misconfigured {
+    if state.misconfigured || state.forked && !works_after_fork(function, &mut state.runtime) {
         return Some(cudaError_t::INITIALIZATION_ERROR);
     }
     state.runtime.startup_error().or(state.corrupted)
+}
+
+/// Whether a call is more than refused in a forked child whose parent has used CUDA, as
+/// on an H200 (driver 580, CUDA 13.0).
+fn works_after_fork(function: FunctionId, runtime: &mut Runtime) -> bool {
+    match function {
+        // They answer from what the process knows already. `cudaSetDevice` and
+        // `cudaMalloc` look at their arguments first.
+        FunctionId::cudaGetDeviceCount
+        | FunctionId::cudaGetDeviceProperties
+        | FunctionId::cudaGetDeviceProperties_v2
+        | FunctionId::cudaEventSynchronize
+        | FunctionId::cudaEventElapsedTime
+        | FunctionId::cudaSetDevice
+        | FunctionId::cudaMalloc => true,
+        // The pool has memory that it need not ask the driver for.
+        FunctionId::cudaMallocAsync | FunctionId::cudaFreeAsync => runtime.has_pooled_memory(),
+        _ => false,
+    }
 }
 
 /// What a call costs on a virtual clock, in microseconds.

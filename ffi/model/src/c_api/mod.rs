@@ -12,7 +12,12 @@
 
 mod calls;
 mod entry;
+#[cfg(unix)]
+mod fork;
 pub(crate) mod pointers;
+
+#[cfg(unix)]
+pub(crate) use fork::prepare_for_forks;
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;

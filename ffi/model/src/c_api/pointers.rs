@@ -26,16 +26,23 @@ pub(super) unsafe fn write<T>(pointer: *mut T, value: T) {
     unsafe { pointer.write_unaligned(value) }
 }
 
-/// The handles in a program's array.
+/// The handles in a program's array. More than `most` are refused before anything is
+/// read: a graph of that many nodes cannot have so many different ones, and none may be
+/// named twice.
+///
+/// # Errors
+///
+/// 1 for no array, and for more than `most`.
 ///
 /// # Safety
 ///
-/// `first` must be null or valid for reading `count` pointers.
-pub(super) unsafe fn handles(first: *const c_void, count: usize) -> Outcome<Vec<u64>> {
+/// `first` must be null or valid for reading `count` pointers, if these are not more than
+/// `most`.
+pub(super) unsafe fn handles(first: *const c_void, count: usize, most: usize) -> Outcome<Vec<u64>> {
     if count == 0 {
         return Ok(Vec::new());
     }
-    if first.is_null() || count > isize::MAX as usize / size_of::<u64>() {
+    if first.is_null() || count > most {
         return Err(cudaError_t::INVALID_VALUE);
     }
     let first = first.cast::<*mut c_void>();

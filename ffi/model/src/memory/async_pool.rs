@@ -4,9 +4,11 @@
 //! decide what the pool holds. It is apart from the graphs' memory (R44).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::clock::Nanos;
 use crate::memory::contents::Contents;
+use crate::memory::va_window::VaWindow;
 
 /// Physical memory comes to the pool in these units. Assumed: the graphs' block on
 /// the H200 (M1).
@@ -30,20 +32,20 @@ pub struct AsyncPool {
     allocations: BTreeMap<u64, Pooled>,
     /// Time and address of frees whose time has not come.
     due: BTreeSet<(Nanos, u64)>,
-    next: u64,
+    addresses: VaWindow,
     used: u64,
     reserved: u64,
     threshold: u64,
 }
 
 impl AsyncPool {
-    /// An empty pool whose addresses begin at `base`.
+    /// An empty pool with these addresses.
     #[must_use]
-    pub fn new(base: u64) -> Self {
+    pub fn new(addresses: Range<u64>) -> Self {
         Self {
             allocations: BTreeMap::new(),
             due: BTreeSet::new(),
-            next: base,
+            addresses: VaWindow::new(addresses),
             used: 0,
             reserved: 0,
             threshold: 0,
@@ -90,10 +92,7 @@ impl AsyncPool {
         if wanted.saturating_sub(self.reserved) > room {
             return None;
         }
-        let address = self.next;
-        self.next = self
-            .next
-            .checked_add(bytes.checked_next_multiple_of(UNIT)?)?;
+        let address = self.addresses.take(bytes)?;
         self.used += bytes;
         self.reserved = self.reserved.max(wanted);
         self.allocations.insert(
@@ -137,6 +136,7 @@ impl AsyncPool {
             self.due.pop_first();
             if let Some(pooled) = self.allocations.remove(&address) {
                 self.used -= pooled.bytes;
+                self.addresses.release(address, pooled.bytes);
             }
         }
     }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn freed_memory_stays_reserved_until_a_trim() {
-        let mut pool = AsyncPool::new(UNIT);
+        let mut pool = AsyncPool::new(UNIT..1 << 40);
         let a = pool.allocate(40 * MIB, u64::MAX, 0).expect("room");
         assert_eq!((pool.used(), pool.reserved()), (40 * MIB, 64 * MIB));
         assert!(pool.contains(a + MIB, MIB));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_changes_nothing() {
-        let mut pool = AsyncPool::new(UNIT);
+        let mut pool = AsyncPool::new(UNIT..1 << 40);
         assert_eq!(pool.allocate(UNIT + 1, UNIT, 0), None);
         assert_eq!(pool.allocate(u64::MAX, u64::MAX, 0), None);
         assert_eq!((pool.used(), pool.reserved()), (0, 0));

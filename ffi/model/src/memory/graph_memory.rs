@@ -10,7 +10,7 @@ use crate::memory::pool::Mapped;
 use crate::objects::id::{ExecId, MemoryId};
 
 /// Names one allocation of one graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AllocationRef {
     /// The memory of the graph.
     pub memory: MemoryId,

@@ -1,9 +1,11 @@
 //! Plain device memory: `cudaMalloc`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::clock::Nanos;
 use crate::memory::contents::Contents;
+use crate::memory::va_window::VaWindow;
 
 /// Physical memory behind plain allocations comes in these units.
 const UNIT: u64 = 2 << 20;
@@ -38,20 +40,20 @@ pub struct Heap {
     units: BTreeMap<u64, Unit>,
     /// The unit that the next small allocation tries.
     filling: u64,
-    next: u64,
+    addresses: VaWindow,
     physical: u64,
 }
 
 impl Heap {
-    /// An empty heap whose addresses begin at `base`.
+    /// An empty heap with these addresses.
     #[must_use]
-    pub fn new(base: u64) -> Self {
+    pub fn new(addresses: Range<u64>) -> Self {
         Self {
             allocations: BTreeMap::new(),
             due: BTreeSet::new(),
             units: BTreeMap::new(),
             filling: 0,
-            next: base,
+            addresses: VaWindow::new(addresses),
             physical: 0,
         }
     }
@@ -85,8 +87,7 @@ impl Heap {
         if physical > room {
             return None;
         }
-        let address = self.next;
-        self.next = self.next.checked_add(physical)?;
+        let address = self.addresses.take(physical)?;
         self.physical += physical;
         let shared = (rounded < UNIT).then_some(address);
         if shared.is_some() {
@@ -146,13 +147,18 @@ impl Heap {
             self.due.remove(&(time, address));
         }
         match plain.shared_unit {
-            None => self.physical -= plain.bytes.next_multiple_of(UNIT),
+            None => {
+                let physical = plain.bytes.next_multiple_of(UNIT);
+                self.physical -= physical;
+                self.addresses.release(address, physical);
+            }
             Some(start) => {
                 if let Some(unit) = self.units.get_mut(&start) {
                     unit.live -= 1;
                     if unit.live == 0 {
                         self.units.remove(&start);
                         self.physical -= UNIT;
+                        self.addresses.release(start, UNIT);
                     }
                 }
             }
@@ -206,7 +212,7 @@ mod tests {
 
     #[test]
     fn small_allocations_share_a_unit_and_the_last_one_gives_it_back() {
-        let mut heap = Heap::new(UNIT);
+        let mut heap = Heap::new(UNIT..1 << 40);
         let a = heap.allocate(1, u64::MAX).unwrap();
         let b = heap.allocate(513, u64::MAX).unwrap();
         assert_eq!(b - a, 512);
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn contains_knows_inner_addresses_and_ends() {
-        let mut heap = Heap::new(UNIT);
+        let mut heap = Heap::new(UNIT..1 << 40);
         let a = heap.allocate(1000, u64::MAX).unwrap();
         assert!(heap.contains(a + 10, 990));
         assert!(!heap.contains(a + 10, 991));
@@ -230,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_allocation_that_does_not_fit_changes_nothing() {
-        let mut heap = Heap::new(UNIT);
+        let mut heap = Heap::new(UNIT..1 << 40);
         assert_eq!(heap.allocate(UNIT + 1, UNIT), None);
         assert_eq!(heap.allocate(u64::MAX, u64::MAX), None);
         assert_eq!((heap.physical_bytes(), heap.count()), (0, 0));

@@ -11,3 +11,4 @@ pub mod contents;
 pub mod graph_memory;
 pub mod heap;
 pub mod pool;
+pub mod va_window;

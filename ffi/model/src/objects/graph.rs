@@ -1,5 +1,6 @@
 //! Graphs and their nodes.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use cudart_ffi::{CUgraphNodeType, cudaMemAccessDesc};
@@ -136,6 +137,8 @@ pub struct Node {
     pub work: Work,
     /// The nodes that it comes after.
     pub dependencies: Box<[u32]>,
+    /// The nodes that were added after it, destroyed ones included.
+    pub dependents: Vec<u32>,
     /// Its handle.
     pub handle: NodeId,
 }
@@ -145,13 +148,21 @@ pub struct Node {
 pub struct Graph {
     /// Its nodes by number; destroyed ones stay as such.
     pub nodes: Vec<Node>,
+    /// How many of them are not destroyed.
+    pub live: usize,
     /// Which node is ordered after which. Has the nodes' numbers.
     pub order: Order,
     /// Its memory, from the first alloc node on.
     pub memory: Option<MemoryId>,
-    /// What its nodes do to memory, each with the node's number. Nodes come after
-    /// those that they depend on, so this is an order to run them in.
-    pub effects: Vec<(u32, Effect)>,
+    /// What its nodes do to memory, by the node's number. Nodes come after those that they
+    /// depend on, so this is an order to run them in.
+    pub effects: BTreeMap<u32, Vec<Effect>>,
+    /// The allocations of other graphs that its nodes free.
+    pub foreign_frees: HashSet<AllocationRef>,
+    /// How many nodes the graphs in its child graph nodes have, and those in these.
+    pub child_nodes: usize,
+    /// How deep graphs are in it: 0 without a child graph node.
+    pub depth: u32,
     /// It has had an alloc or free node (R23 to R26).
     pub has_memory_nodes: bool,
     /// Its number in dumps: graphs are counted from 1 in the order of their making.
@@ -181,10 +192,67 @@ impl Graph {
         ends.into_iter().max().unwrap_or(0)
     }
 
+    /// What its nodes do to memory, in an order to run them in.
+    pub fn all_effects(&self) -> impl Iterator<Item = &Effect> {
+        self.effects.values().flatten()
+    }
+
+    /// Marks a node as destroyed, takes its edges away and returns what it did.
+    pub fn destroy(&mut self, index: u32) -> Option<Work> {
+        let node = self.nodes.get_mut(index as usize)?;
+        if matches!(node.work, Work::Destroyed) {
+            return None;
+        }
+        let work = std::mem::replace(&mut node.work, Work::Destroyed);
+        node.dependencies = Box::default();
+        for after in std::mem::take(&mut node.dependents) {
+            if let Some(after) = self.nodes.get_mut(after as usize) {
+                let kept = after.dependencies.iter().copied();
+                after.dependencies = kept.filter(|&before| before != index).collect();
+            }
+        }
+        self.effects.remove(&index);
+        self.live -= 1;
+        Some(work)
+    }
+
+    /// Numbers its nodes anew without the destroyed ones, if most of them are, and says
+    /// for each node that stays what its number is now. Graphs with memory nodes keep
+    /// their numbers, which their addresses depend on.
+    pub fn compact(&mut self) -> Option<impl Iterator<Item = (NodeId, u32)>> {
+        let destroyed = self.nodes.len() - self.live;
+        if self.has_memory_nodes || destroyed < 64 || destroyed < self.live {
+            return None;
+        }
+        let mut number_of: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
+        let mut next = 0;
+        for node in &self.nodes {
+            let stays = !matches!(node.work, Work::Destroyed);
+            number_of.push(stays.then_some(next));
+            next += u32::from(stays);
+        }
+        let renumber = |old: &u32| number_of.get(*old as usize).copied().flatten();
+        self.nodes
+            .retain(|node| !matches!(node.work, Work::Destroyed));
+        self.order = Order::new();
+        for node in &mut self.nodes {
+            node.dependencies = node.dependencies.iter().filter_map(renumber).collect();
+            node.dependents = node.dependents.iter().filter_map(renumber).collect();
+            let before: Vec<usize> = node.dependencies.iter().map(|&n| n as usize).collect();
+            // It names nodes that come before this one, and these were added.
+            let added = self.order.add_node(&before);
+            debug_assert!(added.is_ok(), "{added:?}");
+        }
+        self.effects = std::mem::take(&mut self.effects)
+            .into_iter()
+            .filter_map(|(old, effects)| Some((renumber(&old)?, effects)))
+            .collect();
+        Some(self.nodes.iter().map(|node| node.handle).zip(0..))
+    }
+
     /// Gives back what its lists have room for and do not need.
     pub fn shrink_to_fit(&mut self) {
         self.nodes.shrink_to_fit();
-        self.effects.shrink_to_fit();
         self.order.shrink_to_fit();
     }
 

@@ -1,5 +1,7 @@
 //! What the modelled machine is: devices, memory, versions, costs.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 
 use crate::clock::Nanos;
@@ -37,6 +39,28 @@ pub struct Profile {
     pub memory: MemoryProfile,
     /// Durations in microseconds.
     pub costs_us: Costs,
+}
+
+/// Virtual addresses for each byte of a device's memory. The H200 refuses the alloc node
+/// of the 8,948th graph with a block of its own.
+const ADDRESSES_PER_BYTE: u64 = 2;
+/// A multiple of every unit in which memory is allocated outside of graphs, in blocks of
+/// at least 1 MiB.
+const LARGEST_UNIT: u64 = 32;
+/// The addresses of the stream-ordered pools, above those of the graphs.
+const POOL_ADDRESSES: Range<u64> = 0x1c00_0000_0000..0x3800_0000_0000;
+/// The addresses of plain memory, below those of programs and of the host's memory.
+const PLAIN_ADDRESSES: Range<u64> = 0x3800_0000_0000..0x5400_0000_0000;
+
+/// The virtual addresses of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// Those that graphs reserve.
+    pub graphs: Range<u64>,
+    /// Those of the stream-ordered pool.
+    pub pool: Range<u64>,
+    /// Those of `cudaMalloc`.
+    pub plain: Range<u64>,
 }
 
 /// Sizes and addresses of a device's memory.
@@ -161,16 +185,52 @@ impl Profile {
         if Granularity::new(memory.address_step, block).is_none() {
             return refuse("block_mib must be above 0 and a multiple of address_step");
         }
-        if memory.first_graph_address == 0
-            || !memory.first_graph_address.is_multiple_of(block)
-            || memory.first_graph_address >= 1 << 46
+        if memory.first_graph_address == 0 || !memory.first_graph_address.is_multiple_of(block) {
+            return refuse("first_graph_address must be a multiple of block_mib");
+        }
+        let devices = self.devices.unsigned_abs().into();
+        let end = |start: u64| start.saturating_add(self.address_stride().saturating_mul(devices));
+        if end(memory.first_graph_address) > POOL_ADDRESSES.start
+            || end(POOL_ADDRESSES.start) > POOL_ADDRESSES.end
+            || end(PLAIN_ADDRESSES.start) > PLAIN_ADDRESSES.end
         {
-            return refuse("first_graph_address must be a multiple of block_mib below 2^46");
+            return refuse(
+                "the devices have more memory than there are addresses: first_graph_address and \
+                 two addresses for each byte of all devices must be below 28 TiB",
+            );
         }
         if !self.costs_us.all().all(|cost| (0.0..=1e9).contains(&cost)) {
             return refuse("costs must be 0 to 1e9 microseconds");
         }
         Ok(())
+    }
+
+    /// The virtual addresses of a device, for each kind of memory. None meet: a profile
+    /// for which they would is refused.
+    #[must_use]
+    pub fn addresses_of(&self, device: usize) -> Addresses {
+        let device = device as u64;
+        let room = self.total_bytes().saturating_mul(ADDRESSES_PER_BYTE);
+        let window = |start: u64, stride: u64| {
+            let start = start.saturating_add(device.saturating_mul(stride));
+            start..start.saturating_add(room)
+        };
+        let stride = self.address_stride();
+        Addresses {
+            graphs: window(self.memory.first_graph_address, stride),
+            pool: window(POOL_ADDRESSES.start, stride),
+            plain: window(PLAIN_ADDRESSES.start, stride),
+        }
+    }
+
+    /// The distance of two devices' addresses, a multiple of the block and of every unit
+    /// that memory comes in.
+    fn address_stride(&self) -> u64 {
+        let room = self.total_bytes().saturating_mul(ADDRESSES_PER_BYTE);
+        let unit = self.block_bytes().max(1).saturating_mul(LARGEST_UNIT);
+        room.checked_next_multiple_of(unit)
+            .unwrap_or(u64::MAX)
+            .max(unit)
     }
 
     /// Bytes of one physical block.

@@ -61,7 +61,8 @@ impl Runtime {
     ///
     /// 101 for a device that is not there.
     pub fn check_device(&self, device: i32) -> Outcome {
-        self.device(device).map(|_| ())
+        self.device(device)?;
+        self.has_context()
     }
 
     /// `cudaDeviceGetAttribute`.

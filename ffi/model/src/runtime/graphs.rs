@@ -8,6 +8,7 @@ use cudart_ffi::{
 use super::{Outcome, Runtime};
 use crate::memory::address::AddressSpace;
 use crate::memory::graph_memory::{Allocation, AllocationRef, DeviceMemory, GraphMemory};
+use crate::objects::effects::Effect;
 use crate::objects::graph::{Graph, Node, NodePlace, Work};
 use crate::objects::id::{GraphId, Id, NodeId};
 
@@ -99,22 +100,32 @@ impl Runtime {
         self.copy_graph(id).map(Id::to_handle)
     }
 
-    /// A copy of a graph and of the graphs in it. Its nodes have the same numbers.
+    /// A copy of a graph and of the graphs in it.
     pub(super) fn copy_graph(&mut self, id: GraphId) -> Outcome<GraphId> {
         let graph = self.graph(id)?;
         if graph.has_memory_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
-        let effects = graph.effects.clone();
-        let copies: Vec<(Option<Work>, Box<[u32]>)> = graph
-            .nodes
-            .iter()
-            .map(|node| (copy_of(&node.work), node.dependencies.clone()))
-            .collect();
+        let (child_nodes, depth) = (graph.child_nodes, graph.depth);
+        // Destroyed nodes are left out, so the others get other numbers.
+        let mut number_of = vec![u32::MAX; graph.nodes.len()];
+        let mut copies: Vec<(Option<Work>, Vec<u32>, Vec<Effect>)> = Vec::new();
+        for (new, (old, node)) in (0_u32..).zip(graph.live_nodes()) {
+            if let Some(number) = number_of.get_mut(old as usize) {
+                *number = new;
+            }
+            let before = node.dependencies.iter();
+            let renumbered = before.filter_map(|&before| number_of.get(before as usize).copied());
+            let effects = graph.effects.get(&old).cloned();
+            copies.push((
+                copy_of(&node.work),
+                renumbered.collect(),
+                effects.unwrap_or_default(),
+            ));
+        }
         let clone = self.new_graph()?;
-        for (work, dependencies) in copies {
+        for (number, (work, dependencies, effects)) in (0_u32..).zip(copies) {
             let (_, handle) = self.begin_node(clone, &dependencies)?;
-            let gone = work.is_none();
             let work = match work {
                 Some(Work::Child { graph, duration }) => {
                     let graph = self.copy_graph(graph)?;
@@ -126,12 +137,15 @@ impl Runtime {
                 other => other.unwrap_or(Work::Destroyed),
             };
             self.end_node(clone, work, &dependencies, handle);
-            if gone {
-                self.destroy_node(clone, handle);
+            if let Some(clone) = self.graphs.get_mut(clone)
+                && !effects.is_empty()
+            {
+                clone.effects.insert(number, effects);
             }
         }
-        if let Some(graph) = self.graphs.get_mut(clone) {
-            graph.effects = effects;
+        if let Some(clone) = self.graphs.get_mut(clone) {
+            clone.child_nodes = child_nodes;
+            clone.depth = depth;
         }
         Ok(clone)
     }
@@ -162,27 +176,19 @@ impl Runtime {
         let Some(graph) = self.graphs.get_mut(graph) else {
             return;
         };
-        let mut child = None;
-        if let Some(node) = graph.nodes.get_mut(place.index as usize) {
-            if let Work::Child { graph, .. } = node.work {
-                child = Some(graph);
-            }
-            node.work = Work::Destroyed;
-            node.dependencies = Box::default();
-        }
-        graph.effects.retain(|(node, _)| *node != place.index);
-        // Its edges go with it: what came after it no longer does.
-        for node in &mut graph.nodes {
-            if node.dependencies.contains(&place.index) {
-                node.dependencies = node
-                    .dependencies
-                    .iter()
-                    .copied()
-                    .filter(|&before| before != place.index)
-                    .collect();
+        let work = graph.destroy(place.index);
+        if let Some(moved) = graph.compact() {
+            for (handle, index) in moved {
+                if let Some(place) = self.nodes.get_mut(handle) {
+                    place.index = index;
+                }
             }
         }
-        if let Some(child) = child {
+        if let Some(Work::Child { graph: child, .. }) = work {
+            let inner = self.graph(child).map_or(0, |g| g.live + g.child_nodes);
+            if let Some(graph) = self.graphs.get_mut(place.graph) {
+                graph.child_nodes -= inner;
+            }
             self.remove_graph(child);
         }
     }
@@ -370,11 +376,7 @@ impl Runtime {
             .and_then(|memory| memory.allocations.get(which.index as usize))
             .ok_or(cudaError_t::INVALID_VALUE)?
             .freed_elsewhere;
-        let freed_here = !own
-            && self
-                .graph(id)?
-                .frees_elsewhere()
-                .any(|freed| freed == which);
+        let freed_here = !own && self.graph(id)?.foreign_frees.contains(&which);
         if own && freed_elsewhere || freed_here {
             return Err(cudaError_t::INVALID_VALUE);
         }
@@ -425,6 +427,7 @@ impl Runtime {
             }
         } else {
             allocation.freed_elsewhere = true;
+            graph.foreign_frees.insert(which);
         }
         graph.has_memory_nodes = true;
         Ok(())
@@ -463,6 +466,15 @@ impl Runtime {
             Work::Free { address, .. } => Ok(address),
             _ => Err(cudaError_t::INVALID_VALUE),
         }
+    }
+
+    /// How many nodes a graph has: no array of different nodes of it is longer.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no graph.
+    pub fn node_count(&self, graph: u64) -> Outcome<usize> {
+        Ok(self.graph(self.graph_id(graph)?)?.live)
     }
 
     pub(super) fn graph_id(&self, handle: u64) -> Outcome<GraphId> {
@@ -522,9 +534,17 @@ impl Runtime {
         handle: NodeId,
     ) {
         if let Some(graph) = self.graphs.get_mut(id) {
+            let number = graph.nodes.len() as u32;
+            for &before in dependencies {
+                if let Some(before) = graph.nodes.get_mut(before as usize) {
+                    before.dependents.push(number);
+                }
+            }
+            graph.live += usize::from(!matches!(work, Work::Destroyed));
             graph.nodes.push(Node {
                 work,
                 dependencies: dependencies.into(),
+                dependents: Vec::new(),
                 handle,
             });
         }

@@ -54,7 +54,7 @@ impl Runtime {
             unfreed,
             frees: graph.frees_elsewhere().collect(),
             records: self.events_recorded(graph),
-            effects: graph.effects.iter().map(|(_, e)| e.clone()).collect(),
+            effects: graph.all_effects().cloned().collect(),
             duration: self.exec_duration(graph),
             structure: self.structure(graph),
             end: 0,

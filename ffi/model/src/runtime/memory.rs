@@ -15,6 +15,7 @@ impl Runtime {
     ///
     /// 2 when the device has not enough, even after the pool was trimmed.
     pub fn malloc(&mut self, bytes: u64, current: i32) -> Outcome<u64> {
+        self.has_context()?;
         if bytes == 0 {
             return Ok(0);
         }

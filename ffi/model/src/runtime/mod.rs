@@ -131,6 +131,8 @@ pub struct Runtime {
     captures: Captures,
     /// The thread whose call runs now.
     caller: Caller,
+    /// The process is a forked child whose parent has used CUDA.
+    forked: bool,
 }
 
 impl Runtime {
@@ -150,17 +152,12 @@ impl Runtime {
             let Some(default_stream) = streams.insert(stream) else {
                 break;
             };
-            let part = 1_u64 << 46;
+            let addresses = profile.addresses_of(device);
             devices.push(Device {
                 pool: Pool::default(),
-                heap: Heap::new((1 << 46) + 0x1000_0000_0000 + device as u64 * (part >> 7)),
-                async_pool: AsyncPool::new((1 << 45) + device as u64 * (part >> 7)),
-                va_segments: VaSegments::new(
-                    profile.memory.first_graph_address
-                        + (device as u64 * (part >> 6)).next_multiple_of(block_bytes),
-                    block_bytes,
-                    profile.total_bytes().saturating_mul(2),
-                ),
+                heap: Heap::new(addresses.plain),
+                async_pool: AsyncPool::new(addresses.pool),
+                va_segments: VaSegments::new(addresses.graphs, block_bytes),
                 reserved: BTreeMap::new(),
                 end: 0,
                 blocking_end: 0,
@@ -187,6 +184,7 @@ impl Runtime {
             per_thread: HashMap::new(),
             captures: Captures::default(),
             caller: Caller::default(),
+            forked: false,
         }
     }
 
@@ -222,6 +220,26 @@ impl Runtime {
         } else {
             None
         }
+    }
+
+    /// Notes that the process is a forked child, and whether its parent had used CUDA.
+    pub fn note_fork(&mut self, forked: bool) {
+        self.forked = forked;
+    }
+
+    /// Refuses what needs the driver's context in a forked child.
+    fn has_context(&self) -> Outcome {
+        match self.forked {
+            true => Err(cudaError_t::INITIALIZATION_ERROR),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a default pool has physical memory.
+    #[must_use]
+    pub fn has_pooled_memory(&self) -> bool {
+        let reserved = |device: &Device| device.async_pool.reserved() > 0;
+        self.devices.iter().any(reserved)
     }
 
     /// Objects that the program has not destroyed or freed.

@@ -10,6 +10,11 @@ use crate::objects::graph::{KernelNode, Work};
 use crate::objects::id::{EventId, Id};
 use crate::profile::nanos;
 
+/// How many nodes the child graphs of a graph may have in all.
+pub const MAX_CHILD_NODES: usize = 1 << 20;
+/// How many graphs may be in each other.
+pub const MAX_DEPTH: u32 = 256;
+
 impl Runtime {
     /// Adds a node that does `work`.
     fn add_node(&mut self, graph: u64, dependencies: &[u64], work: Work) -> Outcome<u64> {
@@ -93,20 +98,9 @@ impl Runtime {
             .get_mut(place.index as usize)
             .ok_or(cudaError_t::INVALID_VALUE)?;
         found.work = Work::Kernel(Box::new(new));
-        let at = graph
-            .effects
-            .iter()
-            .position(|(index, _)| *index >= place.index)
-            .unwrap_or(graph.effects.len());
-        if graph
-            .effects
-            .get(at)
-            .is_some_and(|(index, _)| *index == place.index)
-        {
-            graph.effects.remove(at);
-        }
+        graph.effects.remove(&place.index);
         if let Some(effect) = effect {
-            graph.effects.insert(at, (place.index, effect));
+            graph.effects.insert(place.index, vec![effect]);
         }
         Ok(())
     }
@@ -202,7 +196,9 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as above, 801 for a child with memory nodes (R26).
+    /// 1 as above, 801 for a child with memory nodes (R26), 2 for more nodes in child
+    /// graphs than [`MAX_CHILD_NODES`] or more than [`MAX_DEPTH`] graphs in each other.
+    /// Policy: with a GPU it is the host's memory that ends.
     pub fn add_child_graph_node(
         &mut self,
         graph: u64,
@@ -215,15 +211,25 @@ impl Runtime {
         if child == id {
             return Err(cudaError_t::INVALID_VALUE);
         }
+        // A graph that has itself twice doubles what memory it takes: host memory ends.
+        let (parent, inner) = (self.graph(id)?, self.graph(child)?);
+        let nodes = inner.live + inner.child_nodes;
+        let depth = inner.depth + 1;
+        if parent.child_nodes + nodes > MAX_CHILD_NODES || depth > MAX_DEPTH {
+            return Err(cudaError_t::MEMORY_ALLOCATION);
+        }
         let copy = self.copy_graph(child)?;
         let (duration, effects) = match self.graphs.get_mut(copy) {
             Some(graph) => {
                 graph.is_child = true;
-                let effects: Vec<Effect> = graph.effects.iter().map(|(_, e)| e.clone()).collect();
+                let effects: Vec<Effect> = graph.all_effects().cloned().collect();
                 (graph.duration(), effects)
             }
             None => (0, Vec::new()),
         };
+        let parent = self.graphs.get_mut(id).ok_or(cudaError_t::INVALID_VALUE)?;
+        parent.child_nodes += nodes;
+        parent.depth = parent.depth.max(depth);
         let work = Work::Child {
             graph: copy,
             duration,
@@ -242,7 +248,7 @@ impl Runtime {
             .graphs
             .get_mut(place.graph)
             .ok_or(cudaError_t::INVALID_VALUE)?;
-        graph.effects.push((place.index, effect));
+        graph.effects.entry(place.index).or_default().push(effect);
         Ok(())
     }
 }

@@ -101,10 +101,13 @@ impl Runtime {
     pub fn node_dependents(&self, node: u64) -> Outcome<Vec<u64>> {
         let place = self.node_place(node)?;
         let graph = self.graph(place.graph)?;
-        Ok(graph
-            .live_nodes()
-            .filter(|(_, after)| after.dependencies.contains(&place.index))
-            .map(|(_, after)| after.handle.to_handle())
+        let node = graph.nodes.get(place.index as usize);
+        let added_after = node.map_or(&[][..], |node| &node.dependents);
+        Ok(added_after
+            .iter()
+            .filter_map(|&after| graph.nodes.get(after as usize))
+            .filter(|after| after.dependencies.contains(&place.index))
+            .map(|after| after.handle.to_handle())
             .collect())
     }
 
@@ -199,8 +202,7 @@ impl Runtime {
         if graph.has_memory_nodes {
             return refused(CUgraphExecUpdateResult::NOT_SUPPORTED, 0);
         }
-        let effects: std::sync::Arc<[Effect]> =
-            graph.effects.iter().map(|(_, e)| e.clone()).collect();
+        let effects: std::sync::Arc<[Effect]> = graph.all_effects().cloned().collect();
         let duration = self.exec_duration(graph);
         let records = self.events_recorded(graph);
         if let Some(exec) = self.execs.get_mut(exec) {

@@ -47,9 +47,10 @@ pub(in crate::c_api) unsafe fn cudaStreamBeginCaptureToGraph(
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
     run(F::cudaStreamBeginCaptureToGraph, |call| {
+        let most = call.runtime().node_count(graph.0 as u64)?;
         // SAFETY: the program promises an array of this length.
         let after =
-            unsafe { dependencies_without_data(dependencies, edge_data, dependency_count)? };
+            unsafe { dependencies_without_data(dependencies, edge_data, dependency_count, most)? };
         let device = call.thread.device;
         call.runtime()
             .begin_capture_to_graph(stream.0 as u64, graph.0 as u64, &after, mode, device)
@@ -133,9 +134,11 @@ pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies(
     flags: c_uint,
 ) -> cudaError_t {
     run(F::cudaStreamUpdateCaptureDependencies, |call| {
+        let device = call.thread.device;
+        let most = call.runtime().captured_nodes(stream.0 as u64, device)?;
         // SAFETY: the program promises an array of this length.
         let nodes =
-            unsafe { dependencies_without_data(dependencies, edge_data, dependency_count)? };
+            unsafe { dependencies_without_data(dependencies, edge_data, dependency_count, most)? };
         let device = call.thread.device;
         call.runtime()
             .update_capture_dependencies(stream.0 as u64, &nodes, flags, device)
@@ -146,17 +149,19 @@ pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies(
 ///
 /// # Safety
 ///
-/// `first` must be null or valid for reading `count` handles.
+/// `first` must be null or valid for reading `count` handles, if these are not more than
+/// `most`.
 unsafe fn dependencies_without_data(
     first: *const cudaGraphNode_t,
     edge_data: *const c_void,
     count: usize,
+    most: usize,
 ) -> Result<Vec<u64>, cudaError_t> {
     if !edge_data.is_null() {
         return Err(cudaError_t::NOT_SUPPORTED);
     }
     // SAFETY: the caller's promise.
-    unsafe { handles(first.cast(), count) }
+    unsafe { handles(first.cast(), count, most) }
 }
 
 pub(in crate::c_api) unsafe fn cudaThreadExchangeStreamCaptureMode(

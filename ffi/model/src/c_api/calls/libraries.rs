@@ -8,6 +8,9 @@ use super::super::entry::run;
 use super::super::pointers::{not_null, string, write};
 use crate::functions::FunctionId as F;
 
+/// More options than `cudaJitOption` has.
+const MAX_JIT_OPTIONS: c_uint = 64;
+
 /// First bytes of a fat binary and of a cubin (an ELF file).
 const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
 const ELF: [u8; 4] = *b"\x7fELF";
@@ -79,6 +82,10 @@ unsafe fn log_error(
     log: &str,
 ) {
     if options.is_null() || values.is_null() {
+        return;
+    }
+    // CUDA has fewer options than that: a greater count is none.
+    if count > MAX_JIT_OPTIONS {
         return;
     }
     let mut buffer = core::ptr::null_mut::<u8>();

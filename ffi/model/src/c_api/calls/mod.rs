@@ -287,11 +287,12 @@ pub(super) unsafe fn cudaGraphAddMemAllocNode(
 ) -> cudaError_t {
     run(F::cudaGraphAddMemAllocNode, |call| {
         let (out, params) = (not_null(node)?, not_null(params)?);
+        let most = call.runtime().node_count(graph.0 as u64)?;
         // SAFETY: the program promises an array of this length, and parameters
         // that can be read.
         let (dependencies, given) = unsafe {
             (
-                handles(dependencies.cast(), dependency_count)?,
+                handles(dependencies.cast(), dependency_count, most)?,
                 params.read_unaligned(),
             )
         };
@@ -345,8 +346,9 @@ pub(super) unsafe fn cudaGraphAddMemFreeNode(
 ) -> cudaError_t {
     run(F::cudaGraphAddMemFreeNode, |call| {
         let out = not_null(node)?;
+        let most = call.runtime().node_count(graph.0 as u64)?;
         // SAFETY: the program promises an array of this length.
-        let dependencies = unsafe { handles(dependencies.cast(), dependency_count)? };
+        let dependencies = unsafe { handles(dependencies.cast(), dependency_count, most)? };
         let handle = call
             .runtime()
             .add_free_node(graph.0 as u64, &dependencies, dev_ptr as u64)?;
@@ -365,11 +367,12 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
 ) -> cudaError_t {
     run(F::cudaGraphAddKernelNode, |call| {
         let (out, params) = (not_null(node)?, not_null(params.cast_mut())?);
+        let most = call.runtime().node_count(graph.0 as u64)?;
         // SAFETY: the program promises an array of this length, and parameters
         // that can be read.
         let (dependencies, given) = unsafe {
             (
-                handles(dependencies.cast(), dependency_count)?,
+                handles(dependencies.cast(), dependency_count, most)?,
                 params.read_unaligned(),
             )
         };
@@ -409,8 +412,9 @@ pub(super) unsafe fn cudaGraphAddEmptyNode(
 ) -> cudaError_t {
     run(F::cudaGraphAddEmptyNode, |call| {
         let out = not_null(node)?;
+        let most = call.runtime().node_count(graph.0 as u64)?;
         // SAFETY: the program promises an array of this length.
-        let dependencies = unsafe { handles(dependencies.cast(), dependency_count)? };
+        let dependencies = unsafe { handles(dependencies.cast(), dependency_count, most)? };
         let handle = call
             .runtime()
             .add_empty_node(graph.0 as u64, &dependencies)?;
@@ -429,8 +433,9 @@ pub(super) unsafe fn cudaGraphAddChildGraphNode(
 ) -> cudaError_t {
     run(F::cudaGraphAddChildGraphNode, |call| {
         let out = not_null(node)?;
+        let most = call.runtime().node_count(graph.0 as u64)?;
         // SAFETY: the program promises an array of this length.
-        let dependencies = unsafe { handles(dependencies.cast(), dependency_count)? };
+        let dependencies = unsafe { handles(dependencies.cast(), dependency_count, most)? };
         let handle =
             call.runtime()
                 .add_child_graph_node(graph.0 as u64, &dependencies, child.0 as u64)?;

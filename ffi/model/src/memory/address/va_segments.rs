@@ -17,27 +17,36 @@
 //! and the other rows too, such as 1, 2, 0, 3, ... of eight, or 0, 18, 2, 3, 1, 4, ...
 //! of 33.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The virtual addresses of a device that its graphs reserve, in whole blocks.
 #[derive(Clone, Debug)]
 pub struct VaSegments {
     block_bytes: u64,
-    /// What destroyed graphs returned, the oldest first.
-    free: VecDeque<Range<u64>>,
+    /// What destroyed graphs returned, the oldest first: by the number of the return.
+    free: BTreeMap<u64, Range<u64>>,
+    /// The numbers of those of each size in bytes.
+    by_size: BTreeMap<u64, BTreeSet<u64>>,
+    /// The number of the next return.
+    next: u64,
+    /// Nothing was returned since the last merge.
+    is_merged: bool,
     /// These were never reserved.
     unused: Range<u64>,
 }
 
 impl VaSegments {
-    /// Nothing is reserved yet; the first graph starts at `base` (M2), and there are
-    /// `bytes` in all.
-    pub fn new(base: u64, block_bytes: u64, bytes: u64) -> Self {
+    /// Nothing of these addresses is reserved yet. The first graph gets the first ones
+    /// (M2).
+    pub fn new(addresses: Range<u64>, block_bytes: u64) -> Self {
         Self {
             block_bytes: block_bytes.max(1),
-            free: VecDeque::new(),
-            unused: base..base.saturating_add(bytes),
+            free: BTreeMap::new(),
+            by_size: BTreeMap::new(),
+            next: 0,
+            is_merged: true,
+            unused: addresses,
         }
     }
 
@@ -48,7 +57,7 @@ impl VaSegments {
         if let Some(start) = self.take_free(bytes) {
             return Some(start);
         }
-        if !self.free.is_empty() {
+        if !self.is_merged {
             self.merge();
             if let Some(start) = self.take_free(bytes) {
                 return Some(start);
@@ -64,42 +73,63 @@ impl VaSegments {
 
     /// Returns the segments of a destroyed graph.
     pub fn give_back(&mut self, segments: &[Range<u64>]) {
-        self.free.extend(segments.iter().cloned());
+        for segment in segments {
+            let number = self.next;
+            self.next += 1;
+            self.insert(number, segment.clone());
+        }
+        self.is_merged = false;
     }
 
     /// Merges neighbours, and what adjoins the unused addresses with these. A trim
     /// does that too.
     pub fn merge(&mut self) {
-        let free = self.free.make_contiguous();
+        if self.is_merged {
+            return;
+        }
+        let mut free: Vec<Range<u64>> = std::mem::take(&mut self.free).into_values().collect();
+        self.by_size.clear();
         free.sort_unstable_by_key(|range| range.start);
-        let mut merged: VecDeque<Range<u64>> = VecDeque::new();
-        for range in self.free.drain(..) {
-            match merged.back_mut() {
+        let mut merged: Vec<Range<u64>> = Vec::new();
+        for range in free {
+            match merged.last_mut() {
                 Some(last) if last.end == range.start => last.end = range.end,
-                _ => merged.push_back(range),
+                _ => merged.push(range),
             }
         }
-        if let Some(last) = merged.back()
+        if let Some(last) = merged.last()
             && last.end == self.unused.start
         {
             self.unused.start = last.start;
-            merged.pop_back();
+            merged.pop();
         }
-        self.free = merged;
+        self.give_back(&merged);
+        self.is_merged = true;
     }
 
+    fn insert(&mut self, number: u64, range: Range<u64>) {
+        let size = range.end - range.start;
+        self.by_size.entry(size).or_default().insert(number);
+        self.free.insert(number, range);
+    }
+
+    /// Takes the low end of the oldest range that is large enough; the rest stays in its
+    /// place.
     fn take_free(&mut self, bytes: u64) -> Option<u64> {
-        let at = self
-            .free
-            .iter()
-            .position(|range| range.end - range.start >= bytes)?;
-        let range = self.free.get_mut(at)?;
-        let start = range.start;
-        range.start += bytes;
-        if range.is_empty() {
-            self.free.remove(at);
+        let oldest = |(_, numbers): (&u64, &BTreeSet<u64>)| numbers.first().copied();
+        let number = self.by_size.range(bytes..).filter_map(oldest).min()?;
+        let range = self.free.remove(&number)?;
+        let size = range.end - range.start;
+        if let Some(numbers) = self.by_size.get_mut(&size) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.by_size.remove(&size);
+            }
         }
-        Some(start)
+        if size > bytes {
+            self.insert(number, range.start + bytes..range.end);
+        }
+        Some(range.start)
     }
 }
 
@@ -108,7 +138,7 @@ mod tests {
     use super::*;
 
     fn va_segments() -> VaSegments {
-        VaSegments::new(100, 10, 1000)
+        VaSegments::new(100..1100, 10)
     }
 
     #[test]

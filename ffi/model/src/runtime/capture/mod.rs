@@ -282,6 +282,19 @@ impl Runtime {
         Ok(())
     }
 
+    /// How many nodes the graph has that a stream captures into: 0 for one that does not
+    /// capture.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream.
+    pub fn captured_nodes(&mut self, stream: u64, current: i32) -> Outcome<usize> {
+        let id = self.any_stream(stream, current)?;
+        let branch = self.captures.streams.get(&id);
+        let capture = branch.and_then(|branch| self.captures.all.get(&branch.capture));
+        capture.map_or(Ok(0), |capture| self.node_count(capture.graph))
+    }
+
     /// Says which thread makes the calls that follow.
     pub fn set_caller(&mut self, caller: Caller) {
         self.caller = caller;

@@ -1,0 +1,64 @@
+//! Processes that fork.
+//!
+//! A forked child has a copy of the simulated runtime but none of the parent's other
+//! threads, so a lock that one of them had would never be released. The lock is therefore
+//! taken before every fork and released on both sides. As on an H200, CUDA that the
+//! parent has used cannot be used in the child: `tests/built/fork.h200` has what each call
+//! returns there.
+
+use core::ffi::c_int;
+use std::cell::RefCell;
+use std::sync::MutexGuard;
+
+use crate::instance::{self, State};
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// What is locked while the process forks.
+struct Held {
+    state: Option<MutexGuard<'static, State>>,
+    /// That nobody starts the simulated runtime.
+    _start: MutexGuard<'static, ()>,
+}
+
+thread_local! {
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+/// Sees to it that the process can fork. Called once.
+pub(crate) fn prepare_for_forks() {
+    // SAFETY: the three functions are `extern "C"`, take nothing and stay for as long as
+    // this library is loaded. An error means that memory is out: then forks are as they
+    // would be without this.
+    unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+}
+
+extern "C" fn before() {
+    let start = instance::lock_start();
+    let held = Held {
+        state: instance::process_if_started().map(instance::Instance::lock),
+        _start: start,
+    };
+    // While a thread ends its storage may be gone. Then nothing is kept locked.
+    let _ = HELD.try_with(|slot| slot.replace(Some(held)));
+}
+
+extern "C" fn in_parent() {
+    let _ = HELD.try_with(|slot| slot.replace(None));
+}
+
+extern "C" fn in_child() {
+    let _ = HELD.try_with(|slot| {
+        if let Some(mut held) = slot.replace(None)
+            && let Some(state) = &mut held.state
+        {
+            state.note_fork();
+        }
+    });
+}
