@@ -118,6 +118,13 @@ macro_rules! watched_functions {
             wrap(account::other, Category::Module) [12.0] fn cuKernelGetFunction(function: *mut CUfunction, kernel: CUkernel) -> CUresult;
             wrap(account::other, Category::Module) [12.4] fn cuFuncLoad(function: CUfunction) -> CUresult;
 
+            wrap(kernel::launched, function) [11.4] fn cuLaunchKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult;
+            wrap(kernel::launched, function) [11.4] fn cuLaunchKernel_ptsz(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult;
+            wrap(kernel::launched, function) [11.8] fn cuLaunchKernelEx(config: *const CUlaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult;
+            wrap(kernel::launched, function) [11.8] fn cuLaunchKernelEx_ptsz(config: *const CUlaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult;
+            wrap(kernel::launched, function) [11.4] fn cuLaunchCooperativeKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: CUstream, params: *mut *mut c_void) -> CUresult;
+            wrap(kernel::launched, function) [11.4] fn cuLaunchCooperativeKernel_ptsz(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: CUstream, params: *mut *mut c_void) -> CUresult;
+
             wrap(account::on_device, Category::Graph, device) [11.4] fn cuDeviceGraphMemTrim(device: CUdevice) -> CUresult;
             wrap(account::on_device, Category::Graph, device) [11.4] fn cuDeviceSetGraphMemAttribute(device: CUdevice, attribute: CUgraphMem_attribute, value: *mut c_void) -> CUresult;
 

@@ -165,9 +165,14 @@ impl CountersFile {
 
     /// Adds one to a field of the header.
     pub fn count(&self, offset: usize) {
-        if !self.header.is_null() {
-            field(self.header, offset).fetch_add(1, Ordering::Relaxed);
+        if let Some(field) = self.header_field(offset) {
+            field.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A field of the header, by its offset in [`graph_memory_record::counters::header`].
+    pub fn header_field(&self, offset: usize) -> Option<&'static AtomicU64> {
+        (!self.header.is_null()).then(|| field(self.header, offset))
     }
 
     /// Adds a chunk. From the first failure of the file on, chunks are memory of the

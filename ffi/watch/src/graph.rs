@@ -17,7 +17,6 @@ use graph_memory_record::{
 
 use crate::account::since;
 use crate::context;
-use crate::counters::CountersFile;
 use crate::driver::Driver;
 use crate::execs::Exec;
 use crate::guard::{shield, with_file_size_signal_blocked};
@@ -175,17 +174,12 @@ impl Instantiated<'_> {
         if wanted {
             content.graph.dot = print(state, driver, graph);
         }
-        let mut error = None;
+        let error;
         let added = {
             let mut inner = state.lock();
-            if inner.counters.is_none() {
-                let (file, failed) = CountersFile::create(&inner.counters_path);
-                inner.counters = Some(file);
-                error = failed;
-            }
-            let next = inner.counters.as_mut().map(CountersFile::next);
-            let (slot, failed) = next.unwrap_or_default();
-            error = error.or(failed);
+            let (counters, created) = inner.counters();
+            let (slot, grown) = counters.next();
+            error = created.or(grown);
             if let Some((number, slot)) = slot {
                 let exec_entry = Exec {
                     number,
@@ -198,9 +192,7 @@ impl Instantiated<'_> {
             slot.map(|(number, _)| number)
         };
         if let Some(error) = error {
-            let code = error.raw_os_error().map(i64::from);
-            let text = "the counters could not be kept in a file";
-            state.note(NoteKind::Counters, text, None, code);
+            state.counters_failed(&error);
         }
         self.write(added, graph, Some(content.graph));
     }

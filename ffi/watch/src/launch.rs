@@ -216,10 +216,21 @@ fn failed(watched: &Watched, exec: Exec, stream: u64, result: CUresult) {
     }));
 }
 
-#[cold]
+/// A launch of an exec whose instantiation was not seen.
 fn unknown(watched: &Watched) {
-    if let Some(counters) = &watched.state.lock().counters {
-        counters.count(header::UNKNOWN_LAUNCHES);
+    let state = watched.state;
+    let field = state.unknown_launches.get_or_init(|| {
+        let mut inner = state.lock();
+        let (counters, error) = inner.counters();
+        let field = counters.header_field(header::UNKNOWN_LAUNCHES);
+        drop(inner);
+        if let Some(error) = error {
+            state.counters_failed(&error);
+        }
+        field
+    });
+    if let Some(field) = field {
+        field.fetch_add(1, Ordering::Relaxed);
     }
 }
 

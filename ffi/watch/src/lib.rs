@@ -40,6 +40,7 @@ mod driver;
 mod execs;
 mod graph;
 mod guard;
+mod kernel;
 mod launch;
 mod origin;
 mod pool;

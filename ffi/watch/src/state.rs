@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use graph_memory_record::{Event, Line, Note, NoteKind, Reading, Writer};
@@ -16,6 +17,7 @@ use crate::capture::Capture;
 use crate::counters::CountersFile;
 use crate::execs::Execs;
 use crate::guard::with_file_size_signal_blocked;
+use crate::kernel::Seen;
 use crate::process::Settings;
 
 /// Devices with a higher ordinal are not read.
@@ -32,8 +34,12 @@ pub struct State {
     pub start: Instant,
     /// The execs, for the hot path.
     pub execs: Execs,
+    /// The kernels that were launched, for the hot path.
+    pub kernels: Seen,
     /// What was read last of each device, for the hot path.
     pub devices: [DeviceCache; DEVICES],
+    /// Where launches of execs are counted whose instantiation was not seen.
+    pub unknown_launches: OnceLock<Option<&'static AtomicU64>>,
     /// The devices that have a context that is known, a bit each.
     pub known_devices: AtomicU64,
     /// How many streams capture.
@@ -171,9 +177,11 @@ pub fn begin(settings: &'static Settings, process: graph_memory_record::Process)
         name: opened.name,
         start: Instant::now(),
         execs: Execs::new(),
+        kernels: Seen::new(),
         devices: std::array::from_fn(|_| DeviceCache {
             attributes: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
         }),
+        unknown_launches: OnceLock::new(),
         known_devices: AtomicU64::new(0),
         capturing: AtomicU32::new(0),
         graphs_seen: AtomicBool::new(false),
@@ -251,6 +259,13 @@ impl State {
         }
     }
 
+    /// Notes that the counters are in memory of the process only.
+    pub fn counters_failed(&self, error: &io::Error) {
+        let code = error.raw_os_error().map(i64::from);
+        let text = "the counters could not be kept in a file";
+        self.note(NoteKind::Counters, text, None, code);
+    }
+
     /// Notes a call of ours that failed.
     pub fn failed(&self, call: &str, code: cudart_ffi::types::CUresult) {
         let text = "a call that the watch library made itself failed";
@@ -259,6 +274,18 @@ impl State {
 }
 
 impl Inner {
+    /// The counters file, which the first use creates. The error says why it is no file.
+    pub fn counters(&mut self) -> (&mut CountersFile, Option<io::Error>) {
+        let mut error = None;
+        let path = &self.counters_path;
+        let counters = self.counters.get_or_insert_with(|| {
+            let (file, failed) = CountersFile::create(path);
+            error = failed;
+            file
+        });
+        (counters, error)
+    }
+
     /// Writes a line.
     pub fn write(&mut self, line: &Line) {
         with_file_size_signal_blocked(|| {

@@ -10,7 +10,7 @@ use cudart_ffi::watched::*;
 use graph_memory_record::Category;
 
 use crate::graph::Flags;
-use crate::{account, capture, context, driver, graph, launch, pool, start};
+use crate::{account, capture, context, driver, graph, kernel, launch, pool, start};
 
 /// A wrapped function.
 #[derive(Debug)]

@@ -24,10 +24,10 @@ fn the_account_adds_up() {
     watched.ended_as_alone();
     let process = watched.process();
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
-    let mut last = 1024 * MIB;
+    let mut last = 4096 * MIB;
     for line in &process.lines {
         let (name, before, after) = match &line.event {
-            Event::Context(c) => ("context".to_owned(), 1024 * MIB, free(&c.reading)),
+            Event::Context(c) => ("context".to_owned(), 4096 * MIB, free(&c.reading)),
             Event::Call(c) => (format!("{:?}", c.category), free(&c.before), free(&c.after)),
             Event::Launch(l) => ("launch".to_owned(), free(&l.before), free(&l.after)),
             _ => continue,
@@ -43,6 +43,7 @@ fn the_account_adds_up() {
         ("context", 100 * mib),
         ("Graph", -64 * mib),
         ("launch", 64 * mib),
+        ("Kernel", 3 * mib),
         ("Module", 2 * mib),
         ("Plain", 11 * mib),
         ("Stream", mib / 2),
@@ -99,6 +100,17 @@ fn a_plain_allocation_during_a_capture_is_booked_on_it() {
         .map(|call| (call.bytes, call.capture))
         .collect();
     assert_eq!(plain, [(Some(5 * MIB), None), (Some(6 * MIB), Some(1))]);
+}
+
+#[test]
+fn a_kernels_first_launch_is_booked_and_only_that() {
+    let watched = watch("ask2", "kernels").run();
+    watched.ended_as_alone();
+    let kernels = calls(watched.process()).filter(|c| c.category == Category::Kernel);
+    let taken: Vec<_> = kernels
+        .map(|c| (free(&c.before) - free(&c.after)) / MIB)
+        .collect();
+    assert_eq!(taken, [3; 300]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ static void *(*real_dlsym)(void *, const char *);
 #ifdef LINKED
 #define LIST(X) X(cuInit, cuInit) X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent, cuCtxSetCurrent) \
   X(cuMemAlloc, cuMemAlloc_v2) X(cuMemFree, cuMemFree_v2) X(cuMemAllocAsync, cuMemAllocAsync) X(cuMemFreeAsync, cuMemFreeAsync) \
-  X(cuStreamCreate, cuStreamCreate) X(cuModuleLoadData, cuModuleLoadData) X(cuStreamBeginCapture, cuStreamBeginCapture_v2) \
+  X(cuStreamCreate, cuStreamCreate) X(cuLaunchKernel, cuLaunchKernel) X(cuModuleLoadData, cuModuleLoadData) X(cuStreamBeginCapture, cuStreamBeginCapture_v2) \
   X(cuStreamEndCapture, cuStreamEndCapture) X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags) \
   X(cuGraphLaunch, cuGraphLaunch) X(cuGraphExecDestroy, cuGraphExecDestroy) X(cuGraphDestroy, cuGraphDestroy) \
   X(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim)
@@ -113,6 +113,12 @@ int main(int argc, char **argv) {
   MUST(find("cuStreamCreate")(&stream, 1));
   MUST(find("cuModuleLoadData")(&module, "image"));
   MUST(find("cuMemAlloc")(&address, (size_t)5 << 20));
+  static int kernels[600];
+  for (int i = 0; i < 3; ++i)
+    MUST(find("cuLaunchKernel")(kernels, 1, 2, 3, 1, 1, 1, 9, (void *)0, (void *)0, (void *)0));
+  if (!strcmp(action, "kernels"))
+    for (int i = 0; i < 1200; ++i)
+      MUST(find("cuLaunchKernel")(&kernels[i % 300 * 2], 1, 2, 3, 1, 1, 1, 9, (void *)0, (void *)0, (void *)0));
   for (int i = 0; i < 3; ++i) MUST(find("cuMemAllocAsync")(&address, (size_t)12 << 20, stream));
   graph = captured(stream, !strcmp(action, "unfreed"));
   if (!strcmp(action, "failure")) {
