@@ -118,6 +118,7 @@ pub const RULES: &[Rule] = &[
     rule("R53", Guide, "A captured allocation gets the access list that its pool has during the capture."),
     rule("R54", Guide, "Memory nodes need a driver for CUDA 11.4 or later and a device with memory pools."),
     rule("R55", Reference, "Graph objects are not thread-safe."),
+    rule("R56", Reference, "The body of a conditional node, at any depth, has kernel, memset, memcpy, empty, child graph and conditional nodes only: no memory nodes."),
     rule("M1", Measured, "Physical memory is mapped in blocks of 32 MiB (the allocation granularity): the footprint of one launch is the size rounded up to whole blocks."),
     rule("M2", Measured, "The first allocation of a process is at 0x302000000."),
     rule("M3", Measured, "Allocations of 32 and 16 MiB that are live at the same time take 64 MiB; their addresses are 32 MiB apart."),
@@ -136,6 +137,9 @@ pub const RULES: &[Rule] = &[
     rule("M16", Measured, "A graph maps the blocks that its allocations' addresses touch."),
     rule("M17", Measured, "compute-sanitizer reports graph allocations as leaks although cudaFree freed them."),
     rule("M18", Measured, "Each launch adds to the footprint if, and only if, every stream is still busy when the last footprint is read."),
+    rule("M19", Measured, "A memory, host or event node in a conditional body, and dependencies that form a cycle, are accepted when they are added; cudaGraphInstantiate then returns 1."),
+    rule("M20", Measured, "A child graph with a conditional node is error 801, cloned or moved; so are a clone and a second exec of a graph with one."),
+    rule("M21", Measured, "Managed memory on a device counts like pinned memory; memory of the host, pinned or managed, is error 801 when the node is added."),
 ];
 
 #[cfg(test)]
@@ -145,13 +149,13 @@ mod tests {
     #[test]
     fn rules_are_found_by_their_number_and_there_is_one_of_each() {
         for (index, rule) in RULES.iter().enumerate() {
-            let number = if index < 55 { index + 1 } else { index - 54 };
-            let letter = if index < 55 { 'R' } else { 'M' };
+            let number = if index < 56 { index + 1 } else { index - 55 };
+            let letter = if index < 56 { 'R' } else { 'M' };
             assert_eq!(rule.id, format!("{letter}{number}"));
             assert_eq!(find(&rule.id.to_lowercase()), Some(rule));
             assert!(rule.says.ends_with('.'), "{}", rule.id);
         }
-        assert_eq!(find("R56"), None);
+        assert_eq!(find("R57"), None);
         let ids: Vec<_> = named("R32 M1 nothing").map(|rule| rule.id).collect();
         assert_eq!(ids, ["R32", "M1"]);
     }

@@ -412,14 +412,14 @@ fn files_that_cannot_be_read_are_refused_with_line_and_column() {
             "plain.dot:2:1: n is a MEM_ALLOC without its bytesize",
         ),
         ("plain.dot", missing, "cudaGraphDebugDotFlagsVerbose"),
-        ("x.json", "{}", "x.json:1:1: this is no DOT file"),
+        ("x.json", "{}", "x.json: this is no dump"),
         (
             "s.toml",
             "scenario = 1\nnam = 2",
             "s.toml:2:1: unknown field `nam`",
         ),
         ("s.toml", "scenario = \"1\"", "s.toml:1:12: invalid type"),
-        ("empty.dot", "", "empty.dot:1:1: the file has no graph"),
+        ("empty.dot", "", "empty.dot: this is no dump"),
     ] {
         let (_folder, file) = written(name, contents);
         text(&file, &[]).refused_with(64, what);
@@ -449,8 +449,8 @@ fn the_text_shows_what_is_asked_for() {
         "after a trim 64 MiB",
         "the driver's, from the dump; the rule gives the same",
         "Addresses, from 0x48ea000000",
-        "Alive, in an order in which it may run",
-        "Outlive the launch",
+        "Live, in an order in which it may run",
+        "Left allocated after the launch",
         "1 cudaErrorInvalidValue",
         "torch_xf on 3 streams",
         "footprint 384 MiB, no call fails",
@@ -568,4 +568,162 @@ nodes = [
         }
     }
     assert!(kinds.len() >= 6, "{kinds:?}");
+}
+
+/// A dump or scenario of a case that people reported.
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("plan/tests/data/cases")
+        .join(name)
+}
+
+#[test]
+fn r56_the_bodies_of_a_conditional_node_are_no_graphs_of_their_own() {
+    let (plan, code) = plan(&case("switch.dot"), &[]);
+    assert_eq!(code, 0);
+    assert_eq!(at(&plan, "/graphs").as_array().map(Vec::len), Some(1));
+    assert_eq!(at(&plan, "/schedules").as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn r56_memory_in_a_conditional_body_can_never_be_launched() {
+    for (name, node) in [
+        ("switch-alloc-in-second.dot", "graph_3_node_0"),
+        ("if.dot", "graph_2_node_0"),
+        ("while.dot", "graph_2_node_0"),
+    ] {
+        let (json, code) = plan(&case(name), &[]);
+        assert_eq!(code, 1, "{name}");
+        assert_eq!(
+            at(&json, "/graphs").as_array().map(Vec::len),
+            Some(1),
+            "{name}"
+        );
+        let problem = at(&json, "/graphs/0/problem");
+        assert_eq!(
+            problem["nodes"],
+            serde_json::json!([node, "graph_1_node_1"])
+        );
+        let (what, remedy) = (problem["what"].to_string(), problem["remedy"].to_string());
+        assert!(what.contains("cudaGraphInstantiate returns 1"), "{what}");
+        assert!(
+            remedy.contains("allocate before the conditional node"),
+            "{remedy}"
+        );
+        let rules =
+            graph_memory_footprint::rules::named(at(problem, "/rule").as_str().expect("text"));
+        assert_eq!(rules.count(), 2, "the rule can be explained");
+        let ended = text(&case(name), &["--verify", "--backend", "model"]);
+        assert_eq!(ended.code, 1);
+        assert!(ended.stdout.contains("CANNOT RUN"), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("NOTHING was compared"),
+            "{}",
+            ended.stdout
+        );
+        assert!(!ended.stdout.contains("no call fails"), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_scenario_with_a_graph_that_cannot_run_is_not_followed_by_no_call_fails() {
+    let text_of = "scenario = 1\n[[graph]]\nname = \"g\"\nnodes = [\n\
+                   { name = \"a\", alloc = 1, after = \"k\" }, { name = \"k\", kernel = \"k\", after = \"a\" },\n]\n\
+                   [schedule]\nsteps = [{ launch = \"g\" }]\n";
+    let (_folder, file) = written("round.toml", text_of);
+    let ended = text(&file, &[]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stdout.contains("CANNOT RUN"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("no call fails"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_name_of_65_536_characters_is_printed() {
+    let long = "n".repeat(65_536);
+    let text_of = format!(
+        "scenario = 1\n[[graph]]\nname = \"{long}\"\nnodes = [{{ name = \"{long}\", alloc = 1 }}]\n\
+         [schedule]\nsteps = [{{ launch = \"{long}\" }}]\n"
+    );
+    let (folder, file) = written("long.toml", &text_of);
+    let page = folder.path().join("long.html");
+    let ended = text(&file, &["--report", page.to_str().expect("UTF-8")]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert!(ended.stdout.contains(&long));
+}
+
+#[test]
+fn lines_of_a_log_around_a_dump_are_skipped_with_a_note() {
+    let dump = fs::read_to_string(case("memset.dot")).expect("the dump");
+    let (_folder, file) = written("log.dot", &format!("[INFO] graph \"a\n\n{dump}\ndone\n"));
+    let (plan, code) = plan(&file, &[]);
+    assert_eq!(code, 0);
+    let notes = at(&plan, "/graphs/0/notes").to_string();
+    assert!(notes.contains("1 line before `digraph`"), "{notes}");
+}
+
+#[test]
+fn graphs_that_are_child_graphs_of_one_another_are_an_error() {
+    text(&case("cycle.dot"), &[]).refused_with(64, "graph_1 is a child graph of itself");
+    let (plan, code) = plan(&case("mlx.dot"), &[]);
+    assert_eq!((code, at(&plan, "/graphs/0/nodes").as_u64()), (0, Some(11)));
+    text(&case("hip.dot"), &[]).refused_with(64, "MEM_ALLOC without its bytesize");
+}
+
+#[test]
+fn m21_managed_memory_counts_like_pinned_and_host_memory_is_refused() {
+    let (managed, code) = plan(&case("managed.dot"), &["--recompute"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        bytes(&managed, "/graphs/0/memory/footprint_bytes"),
+        128 * MIB
+    );
+    let (host, code) = plan(&case("host.dot"), &[]);
+    assert_eq!(code, 1);
+    let what = at(&host, "/graphs/0/problem/what").to_string();
+    assert!(what.contains("801 cudaErrorNotSupported"), "{what}");
+}
+
+#[test]
+fn r19_auto_free_lets_a_graph_be_launched_again() {
+    let relaunch = |arguments: &[&str]| {
+        let (plan, code) = plan(&case("alloc.dot"), arguments);
+        assert_eq!(code, 0);
+        let failure = at(&plan, "/schedules/0/steps/2/planned/failure");
+        let never_freed = at(&plan, "/graphs/0/findings/0/what").to_string();
+        (failure["code"].as_i64(), never_freed)
+    };
+    let (failed, what) = relaunch(&[]);
+    assert_eq!(failed, Some(1), "R18");
+    assert!(
+        what.contains("PyTorch sets it") && what.contains("--auto-free"),
+        "{what}"
+    );
+    let (failed, what) = relaunch(&["--auto-free"]);
+    assert_eq!(failed, None, "R19");
+    assert!(what.contains("AutoFreeOnLaunch"), "{what}");
+}
+
+#[test]
+fn a_verification_in_which_nothing_was_compared_does_not_end_in_0() {
+    let arguments = ["--verify", "--backend", "model"];
+    // A graph without memory, and one that only the rule can plan.
+    let moved = Path::new(env!("CARGO_MANIFEST_DIR")).join("plan/tests/data/dot/moved.dot");
+    for file in [case("switch.dot"), moved] {
+        let ended = text(&file, &arguments);
+        assert_eq!(ended.code, 3, "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("NOTHING was compared"),
+            "{}",
+            ended.stdout
+        );
+    }
+    let (plan, code) = plan(&case("alloc.dot"), &arguments);
+    assert_eq!(code, 0);
+    assert_eq!(at(&plan, "/schedules/0/verification/verdict"), "PASS");
+}
+
+#[test]
+fn after_a_trim_is_said_only_where_something_is_left() {
+    let left = |name: &str| text(&dump(name), &[]).stdout.contains("after a trim");
+    assert!(left("apps/torch_xf.dot") && !left("apps/cupy_chain.dot"));
 }

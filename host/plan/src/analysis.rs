@@ -7,12 +7,12 @@ use cudart_model::Profile;
 use super::findings;
 use super::graph::{Freed, Graph, Kind, Work};
 use super::layout::{Effort, Layout, LayoutError, Layouts, Source};
+use super::refusals;
 use super::result::{
     AddressSource, AllocationPlan, BlockPlan, GraphPlan, MemoryPlan, Problem, RegionPlan,
     TimelineEvent,
 };
-use super::timeline::{self, Timeline};
-use super::units;
+use super::timeline::Timeline;
 
 /// What computing a graph's addresses may take where nothing else tells them: about half
 /// a minute.
@@ -37,7 +37,7 @@ const CHILD_MEMORY_UNSURE: &str = "child graphs have memory nodes (R26), and the
 #[must_use]
 pub fn analyse(
     graph: &Graph,
-    machine: &Profile,
+    gpu: &Profile,
     frees_known: &dyn Fn(Freed) -> bool,
 ) -> (GraphPlan, Option<Layout>) {
     let free_nodes = graph
@@ -58,48 +58,17 @@ pub fn analyse(
         memory: None,
         findings: Vec::new(),
     };
-    let order = match timeline::topological(graph) {
+    let order = match refusals::order(graph, gpu) {
         Ok(order) => order,
-        Err(cycle) => {
-            let mut names: Vec<String> = cycle
-                .nodes
-                .iter()
-                .map(|&n| graph.node_name(n).to_string())
-                .collect();
-            names.truncate(8);
-            let more = if cycle.nodes.len() > names.len() {
-                " -> ..."
-            } else {
-                ""
-            };
-            plan.problem = Some(Problem {
-                what: format!(
-                    "the dependencies go round, so it cannot be instantiated: {}{more} -> {}",
-                    names.join(" -> "),
-                    names.first().map_or("", String::as_str),
-                ),
-                remedy: "leave one of these dependencies out".to_owned(),
-            });
+        Err(problem) => {
+            plan.problem = Some(problem);
             return (plan, None);
         }
     };
-    let most = machine.total_bytes();
-    if let Some((node, bytes, _)) = graph.allocations().find(|(_, bytes, _)| *bytes > most) {
-        plan.problem = Some(Problem {
-            what: format!(
-                "node {} asks for {}, and the device has {}: adding it fails with 2 cudaErrorMemoryAllocation",
-                graph.node_name(node),
-                units::bytes(bytes),
-                units::bytes(most),
-            ),
-            remedy: "ask for less, or plan for another machine with --model-profile".to_owned(),
-        });
-        return (plan, None);
-    }
     let dumped = graph.allocations().all(|(.., address)| address.is_some());
     let effort = if dumped { EFFORT_WITH_DUMP } else { EFFORT };
     let mut rule_computed = true;
-    let layout = match Layouts::of(graph, machine.granularity(), effort) {
+    let layout = match Layouts::of(graph, gpu.granularity(), effort) {
         Ok(layouts) => {
             plan.findings = findings::find(graph, &layouts, frees_known);
             layouts.dumped.unwrap_or(layouts.computed)
@@ -107,11 +76,13 @@ pub fn analyse(
         Err(LayoutError::Refused(refused)) => {
             plan.problem = Some(Problem {
                 what: refused.to_string(),
-                remedy: "ask for at least one byte, and for no more than the device has".to_owned(),
+                remedy: "request at least one byte, and no more than the device has".to_owned(),
+                rule: "R28 M10",
+                nodes: vec![refused.node],
             });
             return (plan, None);
         }
-        Err(LayoutError::TakesTooLong) => match Layout::dumped(graph, machine.granularity()) {
+        Err(LayoutError::TakesTooLong) => match Layout::dumped(graph, gpu.granularity()) {
             Some(dumped) => {
                 plan.findings = findings::find_without_order(graph, &dumped, frees_known);
                 rule_computed = false;
@@ -122,6 +93,8 @@ pub fn analyse(
                     what: "computing its addresses takes too long: its order is too entangled"
                         .to_owned(),
                     remedy: "give a dump, which has the driver's addresses".to_owned(),
+                    rule: "",
+                    nodes: Vec::new(),
                 });
                 return (plan, None);
             }

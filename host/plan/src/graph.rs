@@ -33,6 +33,8 @@ pub struct Graph {
     /// Titles of nodes, such as kernels' names, each once. Graphs of one file share
     /// them.
     pub titles: Arc<[Box<str>]>,
+    /// The allocations of other graphs that free nodes of this one name, `graph.node`.
+    pub elsewhere: Vec<Box<str>>,
     /// Instantiated with AutoFreeOnLaunch (R19).
     pub auto_free: bool,
     /// The graph runs at least this long.
@@ -57,10 +59,12 @@ pub struct Node {
 pub enum Kind {
     /// Allocates.
     Alloc {
-        /// The bytes asked for.
+        /// The bytes requested.
         bytes: u64,
         /// The address that the driver gave, where the description has it.
         address: Option<u64>,
+        /// Where the memory is to be.
+        location: Location,
     },
     /// Frees.
     Free(Freed),
@@ -83,9 +87,58 @@ pub enum Freed {
     Again(NodeIndex),
     /// An allocation that is not of this graph, by its address.
     AtAddress(u64),
-    /// An allocation of another graph: the place of its name, `graph.node`, in
-    /// [`Graph::titles`].
+    /// An allocation of another graph, by its place in [`Graph::elsewhere`].
     Elsewhere(u32),
+}
+
+/// Where an alloc node's memory is to be: `allocType` and `location` of its properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// Whether the type is managed; else it is pinned.
+    pub is_managed: bool,
+    /// The place.
+    pub place: Place,
+}
+
+/// A place of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A GPU, by its ordinal.
+    Device(u16),
+    /// The host.
+    Host,
+    /// A NUMA node of the host.
+    HostNuma,
+    /// The NUMA node of the calling thread.
+    HostNumaCurrent,
+    /// No place: managed memory without a preference.
+    Unspecified,
+}
+
+impl Location {
+    /// Pinned memory of this GPU, which is what all allocations are but a few.
+    #[must_use]
+    pub const fn device(ordinal: u16) -> Self {
+        Self {
+            is_managed: false,
+            place: Place::Device(ordinal),
+        }
+    }
+
+    /// The GPU, if it is one.
+    #[must_use]
+    pub fn on_device(self) -> Option<u16> {
+        match self.place {
+            Place::Device(ordinal) => Some(ordinal),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Location {
+    fn default() -> Self {
+        Self::device(0)
+    }
 }
 
 /// The kinds of nodes that neither allocate, free nor run a kernel.
@@ -103,11 +156,12 @@ pub enum Work {
     EventRecord,
     /// Waits for an event.
     EventWait,
-    /// Where a child graph begins, its nodes being part of this graph.
+    /// Where a child graph or the bodies of a conditional node begin, their nodes being
+    /// part of this graph.
     ChildBegin,
     /// A child graph, and where it ends.
     Child,
-    /// A conditional node.
+    /// A conditional node, and where its bodies end.
     Conditional,
     /// Signals or waits for an external semaphore.
     Semaphore,
@@ -177,6 +231,29 @@ impl Graph {
         self.titles.get(node.title? as usize).map(|title| &**title)
     }
 
+    /// The name of an allocation of another graph.
+    ///
+    /// # Panics
+    ///
+    /// For a place that no free node of this graph names.
+    #[must_use]
+    pub fn elsewhere(&self, place: u32) -> &str {
+        &self.elsewhere[place as usize]
+    }
+
+    /// The GPUs that alloc nodes name, ascending; those of free nodes are not known
+    /// without the graph that allocates.
+    #[must_use]
+    pub fn devices(&self) -> BTreeSet<u16> {
+        let kinds = self.nodes.iter().map(|node| node.kind);
+        kinds
+            .filter_map(|kind| match kind {
+                Kind::Alloc { location, .. } => location.on_device(),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// The nodes with their places.
     pub fn indexed(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
         (0..).zip(&self.nodes)
@@ -229,7 +306,7 @@ impl Graph {
     /// The alloc nodes: place, bytes, and the dump's address.
     pub fn allocations(&self) -> impl Iterator<Item = (NodeIndex, u64, Option<u64>)> {
         self.indexed().filter_map(|(index, node)| match node.kind {
-            Kind::Alloc { bytes, address } => Some((index, bytes, address)),
+            Kind::Alloc { bytes, address, .. } => Some((index, bytes, address)),
             _ => None,
         })
     }

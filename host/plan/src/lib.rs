@@ -36,6 +36,7 @@ pub mod graph;
 pub mod layout;
 pub mod name;
 mod planner;
+pub mod refusals;
 pub mod replay;
 pub mod result;
 pub mod scenario;

@@ -25,6 +25,10 @@ const MOST_SIMULATED: usize = 50_000;
 const STEPS_LEFT_OUT: &str = "the steps of the scenario are not planned, nor verified: the \
                               simulated runtime cannot build child graphs with memory nodes";
 
+/// Said where a scenario has steps with a graph that can never be launched.
+const STEPS_REFUSED: &str = "the steps of the scenario are not planned, since this graph can \
+                             never be launched";
+
 /// What to plan of graphs without a schedule of their own.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -212,6 +216,15 @@ impl<'k> Planner<'k> {
         }
         self.analyse(&scenario.graphs());
         if !scenario.steps.is_empty() {
+            if let Some(plan) = self
+                .plan
+                .graphs
+                .iter_mut()
+                .find(|plan| plan.problem.is_some())
+            {
+                plan.notes.push(STEPS_REFUSED.to_owned());
+                return Ok(());
+            }
             let mut graphs = scenario.instances.iter().map(|instance| &instance.graph);
             if let Some(graph) = graphs.find(|graph| graph.has_child_memory()) {
                 // The graphs by themselves are planned by rule.
@@ -271,8 +284,11 @@ impl<'k> Planner<'k> {
     /// A CUDA call that fails though no schedule makes it fail.
     pub fn verify(&mut self, stage: &Stage<'_>) -> Result<(), Error> {
         for (schedule, run) in self.plan.schedules.iter_mut().zip(&self.runs) {
-            if let Some(Run { scenario, planned }) = run {
-                schedule::verify(schedule, planned, scenario, stage)?;
+            match run {
+                Some(Run { scenario, planned }) => {
+                    schedule::verify(schedule, planned, scenario, stage)?;
+                }
+                None => schedule.not_compared = schedule.by_rule_because,
             }
         }
         let device = stage.device.info()?.name;

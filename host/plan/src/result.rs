@@ -30,6 +30,17 @@ pub struct Plan {
     pub verified_on: Option<VerifiedOn>,
 }
 
+impl Plan {
+    /// How many schedules were run and compared with what was planned.
+    #[must_use]
+    pub fn compared_schedules(&self) -> usize {
+        let compared = self.schedules.iter();
+        compared
+            .filter(|schedule| schedule.verification.is_some())
+            .count()
+    }
+}
+
 /// The GPU that a plan is for.
 #[derive(Debug, Clone, Serialize)]
 pub struct Gpu {
@@ -77,6 +88,10 @@ pub struct Problem {
     pub what: String,
     /// What to do, one sentence.
     pub remedy: String,
+    /// The rules that say so; empty where it is no matter of the driver.
+    pub rule: &'static str,
+    /// The nodes that it is about.
+    pub nodes: Vec<String>,
 }
 
 /// A graph's memory when it is launched alone.
@@ -193,6 +208,8 @@ pub struct Schedule {
     pub steps: Vec<ScheduleStep>,
     /// What came of it where it was run.
     pub verification: Option<Verification>,
+    /// Why it was not run in a verification, if so.
+    pub not_compared: Option<&'static str>,
 }
 
 /// How a schedule was planned.

@@ -31,7 +31,7 @@ impl Overlap {
     }
 }
 
-/// One graph: launched `launches` times in a stream, trimmed, what outlives freed,
+/// One graph: launched `launches` times in a stream, trimmed, what it leaves freed,
 /// and trimmed again. This is what the recorded graphs went through.
 #[must_use]
 pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
@@ -45,12 +45,12 @@ pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
     }
     steps.push(Step::Trim);
     let freed_by = graph.freed_by();
-    let outliving = graph.allocations().map(|(node, ..)| node);
-    let outliving: Vec<_> = outliving
+    let unfreed = graph.allocations().map(|(node, ..)| node);
+    let unfreed: Vec<_> = unfreed
         .filter(|&node| freed_by.get(node as usize).copied().flatten().is_none())
         .collect();
-    if !outliving.is_empty() {
-        steps.extend(outliving.into_iter().map(|node| Step::Free {
+    if !unfreed.is_empty() {
+        steps.extend(unfreed.into_iter().map(|node| Step::Free {
             instance: 0,
             node,
             stream: None,

@@ -133,7 +133,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Dependencies, Node};
+    use crate::graph::{Dependencies, Location, Node};
     use crate::name::Name;
 
     fn graph(kinds: &[Kind], edges: &[(u32, u32)]) -> Graph {
@@ -155,6 +155,7 @@ mod tests {
         Kind::Alloc {
             bytes,
             address: None,
+            location: Location::default(),
         }
     }
 

@@ -15,7 +15,7 @@ pub struct PlanArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Also plan N graphs like each, each on its own stream, all at once.
+    /// Also plan N concurrent copies of each graph, one per stream.
     #[arg(long, default_value = "2", value_name = "N", value_parser = parse_streams)]
     pub streams: usize,
 
@@ -23,19 +23,24 @@ pub struct PlanArgs {
     #[arg(long, default_value = "2", value_name = "N", value_parser = parse_launches)]
     pub launches: usize,
 
-    /// Leave a dump's addresses aside and compute them.
+    /// Ignore the addresses in the dump and compute them.
     #[arg(long)]
     pub recompute: bool,
 
-    /// Write the graphs as a scenario to play with, and plan nothing.
+    /// Plan the graphs as instantiated with AutoFreeOnLaunch, as PyTorch does: a relaunch
+    /// first frees what the launch before left allocated.
+    #[arg(long)]
+    pub auto_free: bool,
+
+    /// Write the graphs as a scenario to change and plan, and plan nothing.
     #[arg(long, conflicts_with_all = ["verify", "format"])]
     pub dump_scenario: bool,
 
-    /// Also run it, on the GPU or where --backend says, and show measured beside planned.
+    /// Also run the schedules, on the GPU or where --backend says, and compare.
     #[arg(long)]
     pub verify: bool,
 
-    /// With --verify: how long graphs run that are to overlap; else 2ms for each.
+    /// With --verify: how long graphs spin that are to overlap; 2ms for each if not given.
     #[arg(long, value_name = "TIME", requires = "verify", value_parser = parse_spin_time)]
     pub spin_time: Option<Duration>,
 
@@ -55,17 +60,17 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE.html", conflicts_with = "dump_scenario")]
     pub report: Option<PathBuf>,
 
-    /// Where to verify; --model-profile is also the machine to plan for.
+    /// Where to verify; --model-profile is also the GPU to plan for.
     #[command(flatten)]
     pub on: BackendArgs,
 }
 
 const HELP: &str = "\
 Exit codes:
-  0   planned, and as measured with --verify
+  0   planned; with --verify also measured, and equal
   1   a graph that can never be launched, or a difference between planned and measured
   2   --verify: this machine has no GPU that can run it
-  3   --verify: graphs that were to overlap had finished
+  3   --verify: nothing could be compared, or graphs that were to overlap had finished
   64  wrong usage, or a file that cannot be read";
 
 /// What to write.

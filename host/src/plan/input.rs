@@ -32,7 +32,7 @@ const LARGEST_SCENARIO: u64 = 1 << 30;
 /// # Errors
 ///
 /// Files that are not there or not of these forms, with line and column.
-pub fn read(files: &[impl AsRef<Path>], recompute: bool) -> Result<Input, Stop> {
+pub fn read(files: &[impl AsRef<Path>], recompute: bool, auto_free: bool) -> Result<Input, Stop> {
     if let [file] = files
         && let Some(scenario) = recording(file.as_ref())?
     {
@@ -49,13 +49,20 @@ pub fn read(files: &[impl AsRef<Path>], recompute: bool) -> Result<Input, Stop> 
                 "give one .toml file, or dumps only; --dump-scenario puts several dumps into one",
             ));
         };
-        return read_scenario(file.as_ref()).map(Input::Scenario);
+        let mut scenario = read_scenario(file.as_ref())?;
+        if auto_free {
+            scenario.set_auto_free();
+        }
+        return Ok(Input::Scenario(scenario));
     }
     let mut graphs = Vec::new();
     for file in files {
         graphs.extend(read_dump(file.as_ref())?);
     }
     name_apart(&mut graphs);
+    if auto_free {
+        graphs.iter_mut().for_each(|graph| graph.auto_free = true);
+    }
     if recompute {
         for node in graphs.iter_mut().flat_map(|graph| &mut graph.nodes) {
             if let Kind::Alloc { address, .. } = &mut node.kind {

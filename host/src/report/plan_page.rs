@@ -30,7 +30,7 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-const TITLE: &str = "What graphs will hold";
+const TITLE: &str = "How much memory graphs will hold";
 
 fn header(plan: &Plan) -> Element {
     let mut facts = Facts::new();
@@ -39,7 +39,7 @@ fn header(plan: &Plan) -> Element {
     facts.add(
         "Memory",
         Some(&format!(
-            "blocks of {}, addresses in steps of {}",
+            "allocation granularity {}, addresses are multiples of {}",
             units::bytes(gpu.granularity_bytes),
             units::bytes(gpu.address_alignment_bytes)
         )),
@@ -47,7 +47,7 @@ fn header(plan: &Plan) -> Element {
     let mut header = element("header").child(element("h1").text(TITLE));
     match &plan.verified_on {
         Some(on) if on.simulation.is_none() => {
-            facts.add("Verified on", Some(&on.device));
+            facts.add("Compared on", Some(&on.device));
             facts.add("Runtime", on.runtime_version.as_deref());
             facts.add("Driver", on.driver_version.as_deref());
         }
@@ -106,7 +106,8 @@ fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
             },
         )));
     for (name, count) in &graph.unknown_types {
-        let what = format!("{count} of a type not known here, taken as work: {name}.");
+        let what =
+            format!("{count} of a type not known here, taken as nodes without memory: {name}.");
         part.push(element("p").class("small").text(what));
     }
     for note in &graph.notes {
@@ -133,13 +134,13 @@ fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
 fn figures(memory: &MemoryPlan) -> Element {
     let mut facts = Facts::new();
     let mut add = |name: &str, value: String| facts.add(name, Some(&value));
-    add("Asked", units::bytes(memory.requested_bytes));
+    add("Requested", units::bytes(memory.requested_bytes));
     let peak = memory
         .peak_at
         .as_ref()
         .map_or_else(String::new, |node| format!(", first at {node}"));
     add(
-        "Peak alive",
+        "Peak live",
         format!("{}{peak}", units::bytes(memory.peak_live_bytes)),
     );
     add("Footprint", units::bytes(memory.footprint_bytes));
@@ -162,13 +163,13 @@ fn figures(memory: &MemoryPlan) -> Element {
         "Reserved",
         reserved.unwrap_or_else(|| "not known".to_owned()),
     );
-    add(
-        "After a trim",
-        format!(
-            "{} until what outlives the launch is freed",
-            units::bytes(memory.kept_after_trim_bytes)
-        ),
-    );
+    if memory.kept_after_trim_bytes > 0 {
+        let kept = units::bytes(memory.kept_after_trim_bytes);
+        add(
+            "After a trim",
+            format!("{kept} until what the launch left allocated is freed"),
+        );
+    }
     let addresses = match (memory.addresses, memory.rule_explains_dump) {
         (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
         (AddressSource::Dump, Some(false)) => "the driver's, from the dump; the rule gives others",
@@ -236,9 +237,9 @@ fn schedule(number: usize, schedule: &Schedule) -> Element {
             units::bytes(schedule.footprint_bytes)
         )));
     if schedule.planned_by == PlannedBy::Rule {
-        let because = schedule.by_rule_because.unwrap_or("so asked");
+        let because = schedule.by_rule_because.unwrap_or("so requested");
         part.push(element("p").class("small").text(format!(
-            "By rules R35 and R36 from the footprints, not on the model: {because}."
+            "Computed from the footprints by rules R35 and R36, not simulated: {because}."
         )));
     }
     if let Some(verification) = &schedule.verification {
@@ -251,6 +252,13 @@ fn schedule(number: usize, schedule: &Schedule) -> Element {
         if !differences.is_empty() {
             part.push(element("ul").children(differences));
         }
+    }
+    if let Some(why) = &schedule.not_compared {
+        part.push(
+            element("p")
+                .class("small")
+                .text(format!("Not compared with a run: {why}.")),
+        );
     }
     part.children(charts::plan::steps(schedule).map(figure))
 }

@@ -11,7 +11,7 @@ use super::flatten::flatten;
 use super::label::{self, Facts};
 use super::lexer::Position;
 use super::parser::Attributes;
-use crate::graph::{Graph, MOST_NODES, Work};
+use crate::graph::{Graph, Location, MOST_NODES, Place, Work};
 use crate::name::Name;
 
 /// What to do about a dump that lacks what a plan needs.
@@ -36,8 +36,14 @@ pub(super) struct RawNode {
 /// What a node does, addresses not yet looked up.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RawKind {
-    Alloc { bytes: u64, address: Option<u64> },
-    Free { address: u64 },
+    Alloc {
+        bytes: u64,
+        address: Option<u64>,
+        location: Location,
+    },
+    Free {
+        address: u64,
+    },
     Kernel,
     Other(Work),
 }
@@ -60,8 +66,8 @@ pub(super) struct RawFile {
     pub(super) titles: Vec<Box<str>>,
     /// Pointers that a node is known to use.
     pub(super) pointers: Vec<(u32, u64)>,
-    /// Graphs that a node names: its child graph.
-    pub(super) references: BTreeMap<u32, String>,
+    /// Graphs that a node names: its child graph, or the bodies of a conditional node.
+    pub(super) references: BTreeMap<u32, Vec<String>>,
     pub(super) notes: Vec<String>,
 }
 
@@ -92,8 +98,14 @@ impl Collector {
         self.graphs
     }
 
-    pub(super) fn begin_file_graph(&mut self, name: &[u8]) {
+    /// A graph of the file begins, after so many lines that are no part of one.
+    pub(super) fn begin_file_graph(&mut self, name: &[u8], skipped: u64) {
         self.file = RawFile::default();
+        if skipped > 0 {
+            let lines = if skipped == 1 { "line" } else { "lines" };
+            let note = format!("{skipped} {lines} before `digraph` are no part of the dump");
+            self.file.notes.push(note);
+        }
         self.by_name = ByName::default();
         self.title_numbers.clear();
         self.plain_labels = false;
@@ -199,8 +211,9 @@ impl Collector {
                 self.file.pointers.push((node, address));
             }
         }
-        if let Some(graph) = facts.graphs.first() {
-            self.file.references.insert(node, (*graph).to_owned());
+        if !facts.graphs.is_empty() {
+            let graphs = facts.graphs.iter().map(|&graph| graph.to_owned());
+            self.file.references.insert(node, graphs.collect());
         }
         let open = self.open.last().copied().unwrap_or(0);
         let Some(raw) = self.file.nodes.get_mut(node as usize) else {
@@ -247,6 +260,8 @@ impl Collector {
                     .address
                     .map(|address| field(Some(address), "dptr"))
                     .transpose()?,
+                location: location(facts.location)
+                    .map_err(|why| DotError::at(at, format!("{}: {why}", lossy(name))))?,
             },
             "MEM_FREE" => RawKind::Free {
                 address: field(facts.address, "dptr")?,
@@ -275,6 +290,27 @@ impl Collector {
         self.title_numbers.insert(title.into(), number);
         Some(number)
     }
+}
+
+/// Where an alloc node's memory is; the first GPU where an older runtime does not say.
+fn location(written: Option<[&str; 3]>) -> Result<Location, String> {
+    let Some([alloc_type, place, id]) = written else {
+        return Ok(Location::default());
+    };
+    let is_managed = match alloc_type {
+        "PINNED" => false,
+        "MANAGED" => true,
+        other => return Err(format!("memory of the type {other} is not known here")),
+    };
+    let place = match place {
+        "DEVICE" => Place::Device(id.parse().map_err(|_| format!("{id} is no device"))?),
+        "HOST" => Place::Host,
+        "HOST_NUMA" => Place::HostNuma,
+        "HOST_NUMA_CURRENT" => Place::HostNumaCurrent,
+        "NONE" | "INVALID" => Place::Unspecified,
+        other => return Err(format!("memory at {other} is not known here")),
+    };
+    Ok(Location { is_managed, place })
 }
 
 /// As [`String::from_utf8_lossy`], and faster where nothing is lost.

@@ -12,6 +12,7 @@ use crate::name::Name;
 pub(super) fn flatten(mut file: RawFile, origin: &str) -> Result<Vec<Graph>, DotError> {
     nodes_of_clusters(&mut file);
     let tree = Tree::new(&mut file);
+    tree.refuse_circles(&file)?;
     let titles: Arc<[Box<str>]> = std::mem::take(&mut file.titles).into();
     let mut graphs = Vec::new();
     let mut nodes_left = MOST_NODES;
@@ -44,8 +45,8 @@ fn nodes_of_clusters(file: &mut RawFile) {
 
 /// Which graph is in which node.
 struct Tree {
-    /// For each node, the cluster that is its child graph.
-    child_of: BTreeMap<u32, u32>,
+    /// For each node, the cluster that is its child graph, or those that are its bodies.
+    child_of: BTreeMap<u32, Vec<u32>>,
     is_root: Vec<bool>,
     /// Edges by the cluster that has both ends.
     edges: Vec<Vec<(u32, u32)>>,
@@ -59,16 +60,15 @@ impl Tree {
             .zip(&file.clusters)
             .map(|(number, cluster)| (cluster.name.as_str(), number))
             .collect();
-        let mut child_of: BTreeMap<u32, u32> = BTreeMap::new();
-        for (&node, name) in &file.references {
-            let own = file.nodes.get(node as usize).map(|node| node.cluster);
-            if let Some(&child) = by_name.get(name.as_str())
-                && Some(child) != own
-            {
-                child_of.insert(node, child);
+        let mut child_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (&node, names) in &file.references {
+            let graphs = names.iter().filter_map(|name| by_name.get(name.as_str()));
+            let graphs: Vec<u32> = graphs.copied().collect();
+            if !graphs.is_empty() {
+                child_of.insert(node, graphs);
             }
         }
-        let mut children: BTreeSet<u32> = child_of.values().copied().collect();
+        let mut children: BTreeSet<u32> = child_of.values().flatten().copied().collect();
         let mut edges = vec![Vec::new(); file.clusters.len()];
         let mut across = 0_usize;
         for &(from, to) in &file.edges {
@@ -81,7 +81,10 @@ impl Tree {
                 if let Some(list) = edges.get_mut(source.cluster as usize) {
                     list.push((from, to));
                 }
-            } else if child_of.get(&from) == Some(&target.cluster) {
+            } else if child_of
+                .get(&from)
+                .is_some_and(|graphs| graphs.contains(&target.cluster))
+            {
                 // Drawn from a node to its child graph.
             } else if matches!(
                 source.kind,
@@ -89,7 +92,7 @@ impl Tree {
             ) && !child_of.contains_key(&from)
                 && !children.contains(&target.cluster)
             {
-                child_of.insert(from, target.cluster);
+                child_of.insert(from, vec![target.cluster]);
                 children.insert(target.cluster);
             } else {
                 across += 1;
@@ -117,6 +120,38 @@ impl Tree {
             is_root,
             edges,
             pointers,
+        }
+    }
+
+    /// Refuses graphs that are in no graph of the file but in one another.
+    fn refuse_circles(&self, file: &RawFile) -> Result<(), DotError> {
+        let mut reached = self.is_root.clone();
+        let mut pending: Vec<u32> = (0..)
+            .zip(&reached)
+            .filter(|(_, is)| **is)
+            .map(|(n, _)| n)
+            .collect();
+        while let Some(cluster) = pending.pop() {
+            let nodes = &file.clusters[cluster as usize].nodes;
+            for &child in nodes
+                .iter()
+                .filter_map(|node| self.child_of.get(node))
+                .flatten()
+            {
+                if !std::mem::replace(&mut reached[child as usize], true) {
+                    pending.push(child);
+                }
+            }
+        }
+        let left = file.clusters.iter().zip(&reached);
+        let mut left = left.filter(|(cluster, reached)| !**reached && !cluster.nodes.is_empty());
+        match left.next() {
+            None => Ok(()),
+            Some((cluster, _)) => Err(DotError::whole(format!(
+                "{} is a child graph of itself, directly or through others, so no graph can be \
+                 launched that has it",
+                cluster.name
+            ))),
         }
     }
 
@@ -173,9 +208,12 @@ struct Builder<'f> {
     child_graphs: BTreeMap<u32, u32>,
 }
 
-/// A graph being put in place: how far, and where its nodes are.
+/// Graphs being put in place, the bodies of one node together: how far, and where their
+/// nodes are.
 struct Frame {
-    cluster: u32,
+    clusters: Vec<u32>,
+    /// The cluster at hand, and its next node.
+    at: usize,
     next: usize,
     places: HashMap<u32, Place>,
     /// The child's node in the graph around it, and where it begins.
@@ -191,25 +229,24 @@ struct Place {
 
 impl Builder<'_> {
     fn add(&mut self, root: u32) -> Result<(), DotError> {
-        let mut frames = vec![Frame::new(root, None)];
+        let mut frames = vec![Frame::new(vec![root], None)];
         let mut is_open = vec![false; self.file.clusters.len()];
+        is_open[root as usize] = true;
         while let Some(frame) = frames.last_mut() {
-            let nodes = self
-                .file
-                .clusters
-                .get(frame.cluster as usize)
-                .map_or(&[][..], |c| &c.nodes);
+            let Some(&cluster) = frame.clusters.get(frame.at) else {
+                for &cluster in &frame.clusters {
+                    is_open[cluster as usize] = false;
+                }
+                self.close(&mut frames);
+                continue;
+            };
+            let nodes = &self.file.clusters[cluster as usize].nodes;
             if frame.next == 0 {
                 frame.places.reserve(nodes.len());
             }
-            if let Some(open) = is_open.get_mut(frame.cluster as usize) {
-                *open = true;
-            }
             let Some(&node) = nodes.get(frame.next) else {
-                if let Some(open) = is_open.get_mut(frame.cluster as usize) {
-                    *open = false;
-                }
-                self.close(&mut frames);
+                frame.at += 1;
+                frame.next = 0;
                 continue;
             };
             frame.next += 1;
@@ -218,32 +255,22 @@ impl Builder<'_> {
                     "more than {MOST_NODES} nodes, with child graphs counted as often as they are used"
                 )));
             }
-            match self.tree.child_of.get(&node) {
-                None => {
-                    let place = self.push(Part::Node(node));
-                    frame.places.insert(
-                        node,
-                        Place {
-                            begin: place,
-                            end: place,
-                        },
-                    );
-                }
-                Some(&child) => {
-                    if is_open.get(child as usize) == Some(&true) {
-                        let name = self
-                            .file
-                            .clusters
-                            .get(child as usize)
-                            .map_or("", |c| c.name.as_str());
-                        return Err(DotError::whole(format!(
-                            "{name} is a child graph of itself"
-                        )));
-                    }
-                    let begin = self.push(Part::Begin(node));
-                    frames.push(Frame::new(child, Some((node, begin))));
+            let Some(children) = self.tree.child_of.get(&node) else {
+                let place = self.push(Part::Node(node));
+                let (begin, end) = (place, place);
+                frame.places.insert(node, Place { begin, end });
+                continue;
+            };
+            for &child in children {
+                if std::mem::replace(&mut is_open[child as usize], true) {
+                    let name = &self.file.clusters[child as usize].name;
+                    return Err(DotError::whole(format!(
+                        "{name} is a child graph of itself"
+                    )));
                 }
             }
+            let begin = self.push(Part::Begin(node));
+            frames.push(Frame::new(children.clone(), Some((node, begin))));
         }
         Ok(())
     }
@@ -253,11 +280,8 @@ impl Builder<'_> {
         let Some(frame) = frames.pop() else {
             return;
         };
-        let within = self
-            .tree
-            .edges
-            .get(frame.cluster as usize)
-            .map_or(&[][..], |edges| edges);
+        let edges = |&cluster: &u32| &self.tree.edges[cluster as usize];
+        let within = frame.clusters.iter().flat_map(edges);
         let (mut has_before, mut has_after) = (BTreeSet::new(), BTreeSet::new());
         for (from, to) in within {
             if let (Some(source), Some(target)) = (frame.places.get(from), frame.places.get(to)) {
@@ -295,9 +319,10 @@ impl Builder<'_> {
 }
 
 impl Frame {
-    fn new(cluster: u32, inside: Option<(u32, u32)>) -> Self {
+    fn new(clusters: Vec<u32>, inside: Option<(u32, u32)>) -> Self {
         Self {
-            cluster,
+            clusters,
+            at: 0,
             next: 0,
             places: HashMap::new(),
             inside,
@@ -331,7 +356,11 @@ impl Tree {
             let kind = match raw.kind {
                 RawKind::Kernel => Kind::Kernel { spin_ns: 0 },
                 RawKind::Other(work) => Kind::Other(work),
-                RawKind::Alloc { bytes, address } => {
+                RawKind::Alloc {
+                    bytes,
+                    address,
+                    location,
+                } => {
                     if let Some(address) = address {
                         unfreed.entry(address).or_default().push(index);
                         last_at.insert(address, index);
@@ -339,7 +368,11 @@ impl Tree {
                             occupy(&mut ranges, address, bytes, index);
                         }
                     }
-                    Kind::Alloc { bytes, address }
+                    Kind::Alloc {
+                        bytes,
+                        address,
+                        location,
+                    }
                 }
                 RawKind::Free { address } => {
                     let open = unfreed.get_mut(&address).and_then(Vec::pop);

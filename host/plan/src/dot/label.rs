@@ -23,7 +23,10 @@ pub(super) struct Facts<'l> {
     pub(super) address: Option<&'l str>,
     /// Pointers that a memset or memcpy names, as written.
     pub(super) pointers: Vec<&'l str>,
-    /// Names of other graphs, such as `graph_2`: a child graph's node has one.
+    /// Of an alloc node, as written: `allocType`, `location.type` and `location.id`.
+    pub(super) location: Option<[&'l str; 3]>,
+    /// Names of other graphs, such as `graph_2`: a child graph's node has one, and a
+    /// conditional node one per body.
     pub(super) graphs: Vec<&'l str>,
     /// Whether it is a record, which only some flags give.
     pub(super) is_record: bool,
@@ -77,6 +80,9 @@ fn read_record(body: &str) -> Facts<'_> {
     if matches!(facts.type_name, "MEM_ALLOC" | "MEM_FREE" | "MEMSET") {
         facts.bytes = value_of(&fields, "bytesize");
         facts.address = value_of(&fields, "dptr");
+    }
+    if facts.type_name == "MEM_ALLOC" {
+        facts.location = location(&fields);
     }
     match facts.type_name {
         // `{ID | 0 (topoId: 3) | name}`: the third field of its group.
@@ -153,6 +159,20 @@ fn fields(body: &str) -> Vec<Field<'_>> {
         });
     }
     fields
+}
+
+/// `{allocType | handleTypes | {location | {type | id}}} | {PINNED | NONE | DEVICE | 0}`:
+/// the four values follow the last title.
+fn location<'l>(fields: &[Field<'l>]) -> Option<[&'l str; 3]> {
+    let titles = fields.iter().position(|field| field.text == "allocType")?;
+    let fields = fields.get(titles..)?;
+    let last = fields.iter().position(|field| field.text == "id")?;
+    match fields.get(last + 1..)? {
+        [alloc_type, _, place, id, ..] if alloc_type.group == id.group => {
+            Some([alloc_type.text, place.text, id.text])
+        }
+        _ => None,
+    }
 }
 
 /// The fields as groups: neighbours with the same braces around them.

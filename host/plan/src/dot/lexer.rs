@@ -36,11 +36,9 @@ pub(super) enum Token {
     /// A string in quotes, without them; `\"` is made a quote, all other
     /// backslashes are as in the file.
     Quoted,
-    /// An HTML string, without the outer angle brackets.
-    Html,
-    /// One of `{ } [ ] ; , = : +`.
+    /// One of `{ } [ ] ; , =`.
     Punctuation(u8),
-    /// `->` or `--`.
+    /// `->`.
     Edge,
     /// The end of the file.
     End,
@@ -73,7 +71,7 @@ impl<R: Read> Lexer<R> {
     }
 
     pub(super) fn next_token(&mut self) -> Result<Token, DotError> {
-        self.skip_space()?;
+        self.skip_space();
         self.token_at = self.here;
         self.text.clear();
         let Some(byte) = self.peek() else {
@@ -84,12 +82,11 @@ impl<R: Read> Lexer<R> {
         };
         match byte {
             b'"' => self.quoted(),
-            b'<' => self.html(),
-            b'{' | b'}' | b'[' | b']' | b';' | b',' | b'=' | b':' | b'+' => {
+            b'{' | b'}' | b'[' | b']' | b';' | b',' | b'=' => {
                 self.bump();
                 Ok(Token::Punctuation(byte))
             }
-            b'-' => self.edge_or_number(),
+            b'-' => self.edge(),
             _ if is_word(byte) || byte == b'.' => self.word(),
             _ => Err(self.unexpected(byte)),
         }
@@ -101,18 +98,14 @@ impl<R: Read> Lexer<R> {
         String::from_utf8_lossy(&self.text)
     }
 
-    fn edge_or_number(&mut self) -> Result<Token, DotError> {
+    fn edge(&mut self) -> Result<Token, DotError> {
         self.bump();
         match self.peek() {
-            Some(b'>' | b'-') => {
+            Some(b'>') => {
                 self.bump();
                 Ok(Token::Edge)
             }
-            Some(byte) if byte.is_ascii_digit() || byte == b'.' => {
-                self.text.push(b'-');
-                self.word()
-            }
-            _ => Err(self.ended(self.token_at, "a `-` that begins neither `->` nor a number")),
+            _ => Err(self.ended(self.token_at, "a `-` that does not begin `->`")),
         }
     }
 
@@ -172,71 +165,44 @@ impl<R: Read> Lexer<R> {
         }
     }
 
-    fn html(&mut self) -> Result<Token, DotError> {
-        self.bump();
-        let mut depth = 1_u64;
-        while let Some(byte) = self.peek() {
-            match byte {
-                b'<' => depth += 1,
-                b'>' => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
+    /// Skips whole lines up to one that begins with `digraph`, and that word. Says how
+    /// many lines with text were skipped; `None` where no line begins so.
+    pub(super) fn skip_to_digraph(&mut self) -> Result<Option<u64>, DotError> {
+        const KEYWORD: &[u8] = b"digraph";
+        let mut skipped = 0;
+        loop {
+            self.skip_space();
+            let mut matched = 0;
+            while matched < KEYWORD.len() && self.peek() == KEYWORD.get(matched).copied() {
                 self.bump();
-                return Ok(Token::Html);
+                matched += 1;
             }
-            self.push(byte)?;
+            match self.peek() {
+                None => match self.failed.take() {
+                    Some(error) => return Err(error),
+                    None => return Ok(None),
+                },
+                Some(next) if matched == KEYWORD.len() && !is_word(next) => {
+                    return Ok(Some(skipped));
+                }
+                Some(_) => {}
+            }
+            self.skip_line();
+            skipped += 1;
         }
-        Err(self.ended(
-            self.token_at,
-            "the file ends in an HTML string: no closing `>`",
-        ))
     }
 
-    fn skip_space(&mut self) -> Result<(), DotError> {
+    fn skip_space(&mut self) {
         // A byte order mark, where a file begins with one.
         if self.here == (Position { line: 1, column: 1 }) {
             self.peek();
-            if self
-                .chunk
-                .get(self.next..)
-                .is_some_and(|rest| rest.starts_with(b"\xEF\xBB\xBF"))
-            {
+            let rest = self.chunk.get(self.next..).unwrap_or(&[]);
+            if rest.starts_with(b"\xEF\xBB\xBF") {
                 self.next += 3;
             }
         }
-        while let Some(byte) = self.peek() {
-            match byte {
-                b' ' | b'\t' | b'\r' | b'\n' | b'\x0C' => self.bump(),
-                b'#' if self.here.column == 1 => self.skip_line(),
-                b'/' => self.comment()?,
-                _ => break,
-            }
-        }
-        Ok(())
-    }
-
-    fn comment(&mut self) -> Result<(), DotError> {
-        let start = self.here;
-        self.bump();
-        match self.peek() {
-            Some(b'/') => {
-                self.skip_line();
-                Ok(())
-            }
-            Some(b'*') => {
-                self.bump();
-                let mut star = false;
-                while let Some(byte) = self.peek() {
-                    self.bump();
-                    if star && byte == b'/' {
-                        return Ok(());
-                    }
-                    star = byte == b'*';
-                }
-                Err(self.ended(start, "the file ends in a comment: no closing `*/`"))
-            }
-            _ => Err(self.ended(start, "a `/` that begins no comment")),
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n' | b'\x0C')) {
+            self.bump();
         }
     }
 
@@ -316,7 +282,7 @@ impl<R: Read> Lexer<R> {
         };
         DotError::at(
             self.here,
-            format!("{shown} where DOT has no such character"),
+            format!("{shown} where a dump has no such character"),
         )
     }
 }
@@ -354,18 +320,34 @@ mod tests {
     }
 
     #[test]
-    fn names_strings_numbers_and_comments() {
-        let text = "\u{feff}# made by hand\na_1 // one\n\"b \\\"c\\\" \\<\" /* * / */ -1.5 -> <i <b>x</b>>;";
+    fn names_strings_and_numbers() {
+        let text = "\u{feff}a_1 \"b \\\"c\\\" \\<\" 1.5 -> ;";
         let expected = [
             (Token::Word, "a_1"),
             (Token::Quoted, "b \"c\" \\<"),
-            (Token::Word, "-1.5"),
+            (Token::Word, "1.5"),
             (Token::Edge, ""),
-            (Token::Html, "i <b>x</b>"),
             (Token::Punctuation(b';'), ""),
         ];
         let expected = expected.map(|(token, text)| (token, text.to_owned()));
         assert_eq!(tokens(text), expected);
+    }
+
+    #[test]
+    fn lines_before_a_graph_are_skipped_and_counted() {
+        let after = |text: &str| {
+            let mut lexer = Lexer::new(text.as_bytes());
+            let skipped = lexer.skip_to_digraph().expect("readable");
+            (skipped, lexer.here.line)
+        };
+        assert_eq!(after("digraph dot {"), (Some(0), 1));
+        assert_eq!(after("\n  digraph{"), (Some(0), 2));
+        assert_eq!(
+            after("[INFO] a \"quote\ndigraphs\n\ndigraph {"),
+            (Some(2), 4)
+        );
+        assert_eq!(after("a digraph {\n").0, None);
+        assert_eq!(after("digraph").0, None);
     }
 
     #[test]
@@ -386,8 +368,7 @@ mod tests {
     #[test]
     fn what_is_not_closed_is_said_where_it_began() {
         assert!(fails("a\n  \"b").starts_with("2:3: the file ends in a string"));
-        assert!(fails("/* x").starts_with("1:1: the file ends in a comment"));
-        assert!(fails("<<b>").starts_with("1:1: the file ends in an HTML string"));
+        assert!(fails("a <b>").starts_with("1:3: `<` where a dump"));
         assert!(fails("a\r\n\x01").starts_with("2:1: the byte 0x01"));
         assert!(
             fails(&format!("\"{}\"", "x".repeat(LONGEST_TOKEN + 1)))

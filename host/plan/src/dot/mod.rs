@@ -7,8 +7,8 @@
 //! overflow its stack. Here a file is a stream of statements, and what is kept of
 //! a node is what a plan needs.
 //!
-//! Only the labels are CUDA's; the rest is DOT, so comments, ports, attribute
-//! statements and other people's files are read too.
+//! What CUDA's runtimes 11.8 to 13.5 write is read, also with lines of a log around it;
+//! all else that DOT has, such as comments, ports and HTML, is refused.
 
 mod collect;
 mod flatten;

@@ -47,43 +47,30 @@ struct Parser<R> {
 impl<R: Read> Parser<R> {
     fn file(&mut self, collector: &mut Collector) -> Result<(), DotError> {
         let mut graphs = 0_usize;
-        loop {
-            let token = self.next()?;
-            match token {
-                Token::End if graphs > 0 => return Ok(()),
-                Token::End => {
-                    return Err(
-                        self.error("the file has no graph; a dump begins with `digraph dot {`")
-                    );
-                }
-                Token::Punctuation(b';') => {}
-                Token::Word => {
-                    if self.is_keyword("strict") {
-                        self.next()?;
-                    }
-                    if !(self.is_keyword("digraph") || self.is_keyword("graph")) {
-                        return Err(self.error("this is no DOT file: `digraph` should be here"));
-                    }
-                    self.graph(collector)?;
-                    graphs += 1;
-                }
-                _ => return Err(self.error("this is no DOT file: `digraph` should be here")),
-            }
+        while let Some(skipped) = self.lexer.skip_to_digraph()? {
+            self.graph(skipped, collector)?;
+            graphs += 1;
         }
+        if graphs == 0 {
+            return Err(DotError::whole(
+                "this is no dump: no line begins with `digraph`, as in `digraph dot {`",
+            ));
+        }
+        Ok(())
     }
 
-    fn graph(&mut self, collector: &mut Collector) -> Result<(), DotError> {
+    fn graph(&mut self, skipped: u64, collector: &mut Collector) -> Result<(), DotError> {
         let mut name = Vec::new();
         let mut token = self.next()?;
         if is_id(token) {
-            self.id(token, &mut name)?;
+            self.id(&mut name);
             token = self.next()?;
         }
         if token != Token::Punctuation(b'{') {
             return Err(self.error("`{` should follow the graph's name"));
         }
         self.open.push(self.lexer.token_at);
-        collector.begin_file_graph(&name);
+        collector.begin_file_graph(&name, skipped);
         self.statements(collector)?;
         collector.end_file_graph()
     }
@@ -105,21 +92,20 @@ impl<R: Read> Parser<R> {
                     self.open.pop();
                     if !self.open.is_empty() {
                         collector.end_cluster();
-                        self.no_edge_of_a_subgraph()?;
                     }
                 }
-                Token::Punctuation(b'{') => self.open_cluster(collector, b"")?,
                 Token::Word if self.is_keyword("subgraph") => {
                     name.clear();
                     let mut token = self.next()?;
                     if is_id(token) {
-                        self.id(token, &mut name)?;
+                        self.id(&mut name);
                         token = self.next()?;
                     }
                     if token != Token::Punctuation(b'{') {
                         return Err(self.error("`{` should follow `subgraph`"));
                     }
-                    self.open_cluster(collector, &name)?;
+                    self.open.push(self.lexer.token_at);
+                    collector.begin_cluster(&name);
                 }
                 Token::Word if self.is_keyword("graph") => {
                     let held = self.attributes(&mut attributes)?;
@@ -130,13 +116,8 @@ impl<R: Read> Parser<R> {
                         collector.cluster_label(label);
                     }
                 }
-                Token::Word if self.is_keyword("node") || self.is_keyword("edge") => {
-                    if !self.attributes(&mut attributes)? {
-                        return Err(self.error("`[` should follow `node` and `edge`"));
-                    }
-                }
                 token if is_id(token) => {
-                    self.node_or_edge(token, collector, &mut name, &mut attributes)?
+                    self.node_or_edge(collector, &mut name, &mut attributes)?
                 }
                 _ => return Err(self.error("a node, an edge or `}` should be here")),
             }
@@ -144,36 +125,19 @@ impl<R: Read> Parser<R> {
         Ok(())
     }
 
-    fn open_cluster(&mut self, collector: &mut Collector, name: &[u8]) -> Result<(), DotError> {
-        self.open.push(self.lexer.token_at);
-        collector.begin_cluster(name);
-        Ok(())
-    }
-
-    fn no_edge_of_a_subgraph(&mut self) -> Result<(), DotError> {
-        let token = self.next()?;
-        if token == Token::Edge {
-            return Err(self.error("an edge of a whole subgraph, which no CUDA runtime writes"));
-        }
-        self.held = Some(token);
-        Ok(())
-    }
-
     /// A statement that begins with a name.
     fn node_or_edge(
         &mut self,
-        first: Token,
         collector: &mut Collector,
         name: &mut Vec<u8>,
         attributes: &mut Attributes,
     ) -> Result<(), DotError> {
         let at = self.lexer.token_at;
-        self.id(first, name)?;
-        let token = self.next()?;
+        self.id(name);
+        let mut token = self.next()?;
         if token == Token::Punctuation(b'=') {
             return self.assignment(name, collector);
         }
-        let mut token = self.skip_port(token)?;
         if token != Token::Edge {
             self.held = Some(token);
             if self.attributes(attributes)? {
@@ -189,12 +153,11 @@ impl<R: Read> Parser<R> {
             if !is_id(next) || next == Token::Word && self.is_keyword("subgraph") {
                 return Err(self.error("the name of a node should follow the arrow"));
             }
-            self.id(next, name)?;
+            self.id(name);
             let to = collector.mention(name, at)?;
             collector.edge(from, to, at)?;
             from = to;
-            let after = self.next()?;
-            token = self.skip_port(after)?;
+            token = self.next()?;
         }
         self.held = Some(token);
         self.attributes(attributes)?;
@@ -207,23 +170,11 @@ impl<R: Read> Parser<R> {
             return Err(self.error("a value should follow `=`"));
         }
         let mut value = Vec::new();
-        self.id(token, &mut value)?;
-        if name.eq_ignore_ascii_case(b"label") {
+        self.id(&mut value);
+        if name == b"label" {
             collector.cluster_label(&value);
         }
         Ok(())
-    }
-
-    /// Passes over `:port` and `:port:compass`.
-    fn skip_port(&mut self, mut token: Token) -> Result<Token, DotError> {
-        while token == Token::Punctuation(b':') {
-            let port = self.next()?;
-            if !is_id(port) {
-                return Err(self.error("a port should follow `:`"));
-            }
-            token = self.next()?;
-        }
-        Ok(token)
     }
 
     /// Reads `[...]`, any number of them; tells whether there was one.
@@ -250,7 +201,7 @@ impl<R: Read> Parser<R> {
                         return Err(self.error(what));
                     }
                     token if is_id(token) => {
-                        self.id(token, &mut attributes.key)?;
+                        self.lexer.text.clone_into(&mut attributes.key);
                         self.value_of(attributes)?;
                     }
                     _ => return Err(self.error("an attribute or `]` should be here")),
@@ -269,35 +220,21 @@ impl<R: Read> Parser<R> {
         if !is_id(token) {
             return Err(self.error("a value should follow `=`"));
         }
-        let value = if attributes.key.eq_ignore_ascii_case(b"label") {
+        let value = if attributes.key == b"label" {
             attributes.has_label = true;
             &mut attributes.label
-        } else if attributes.key.eq_ignore_ascii_case(b"shape") {
+        } else if attributes.key == b"shape" {
             &mut attributes.shape
         } else {
             &mut attributes.other
         };
-        self.id(token, value)
+        self.lexer.text.clone_into(value);
+        Ok(())
     }
 
-    /// The text of an id whose first token was just read; `"a" + "b"` is one.
-    fn id(&mut self, token: Token, text: &mut Vec<u8>) -> Result<(), DotError> {
-        text.clear();
-        text.extend_from_slice(&self.lexer.text);
-        if token != Token::Quoted {
-            return Ok(());
-        }
-        loop {
-            let next = self.next()?;
-            if next != Token::Punctuation(b'+') {
-                self.held = Some(next);
-                return Ok(());
-            }
-            if self.next()? != Token::Quoted {
-                return Err(self.error("a string should follow `+`"));
-            }
-            text.extend_from_slice(&self.lexer.text);
-        }
+    /// The text of the name or string that was just read.
+    fn id(&self, text: &mut Vec<u8>) {
+        self.lexer.text.clone_into(text);
     }
 
     fn next(&mut self) -> Result<Token, DotError> {
@@ -307,9 +244,9 @@ impl<R: Read> Parser<R> {
         }
     }
 
-    /// Whether the word just read is this keyword; DOT does not tell cases apart.
+    /// Whether the word just read is this keyword.
     fn is_keyword(&self, keyword: &str) -> bool {
-        self.lexer.text.eq_ignore_ascii_case(keyword.as_bytes())
+        self.lexer.text == keyword.as_bytes()
     }
 
     fn error(&self, what: impl Into<String>) -> DotError {
@@ -318,5 +255,5 @@ impl<R: Read> Parser<R> {
 }
 
 fn is_id(token: Token) -> bool {
-    matches!(token, Token::Word | Token::Quoted | Token::Html)
+    matches!(token, Token::Word | Token::Quoted)
 }

@@ -54,24 +54,26 @@ pub(super) fn frees_unknown(search: &Search<'_>, known: &dyn Fn(Freed) -> bool) 
         .collect()
 }
 
-/// Allocations that outlive the launch (R14, R18).
+/// Allocations that the launch leaves allocated (R14, R18).
 pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
-    let outliving: Vec<_> = search.layout.outliving().collect();
-    if outliving.is_empty() {
+    let unfreed: Vec<_> = search.layout.unfreed().collect();
+    if unfreed.is_empty() {
         return None;
     }
-    let nodes: Vec<String> = outliving
+    let nodes: Vec<String> = unfreed
         .iter()
         .map(|placed| search.name(placed.node))
         .collect();
-    let asked: u64 = outliving
+    let requested: u64 = unfreed
         .iter()
         .fold(0, |sum, placed| sum.saturating_add(placed.bytes));
     let held = search.layout.bytes(&search.layout.held());
     let next = if search.graph.auto_free {
-        "the next launch frees first (AutoFreeOnLaunch), the last one does not"
+        "the next launch frees them first (AutoFreeOnLaunch), and nothing frees those of the last"
     } else {
-        "before that is freed a second launch fails with 1 cudaErrorInvalidValue"
+        "a second launch fails with 1 cudaErrorInvalidValue unless they are freed before or the \
+         graph was instantiated with AutoFreeOnLaunch, which a dump does not say: PyTorch sets \
+         it, and --auto-free plans with it"
     };
     Some(Finding {
         kind: FindingKind::NeverFreed,
@@ -79,22 +81,14 @@ pub(super) fn never_freed(search: &Search<'_>) -> Option<Finding> {
         rule: if search.graph.auto_free {
             "R14 R19 R20"
         } else {
-            "R14 R18"
+            "R14 R18 R19"
         },
         what: format!(
-            "{} ({}) {} the launch and {} {} through any trim; {next}",
+            "{} ({}) {} left allocated after the launch and {} {} through any trim; {next}",
             names(&nodes),
-            bytes(asked),
-            if outliving.len() == 1 {
-                "outlives"
-            } else {
-                "outlive"
-            },
-            if outliving.len() == 1 {
-                "holds"
-            } else {
-                "hold"
-            },
+            bytes(requested),
+            if unfreed.len() == 1 { "is" } else { "are" },
+            if unfreed.len() == 1 { "keeps" } else { "keep" },
             bytes(held),
         ),
         remedy:

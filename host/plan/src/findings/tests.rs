@@ -209,7 +209,7 @@ fn r13_r14_free_nodes_too_many_and_too_few() {
     let unfreed = of_kind(&findings, FindingKind::NeverFreed)[0];
     assert_eq!(unfreed.nodes, ["b"]);
     assert!(
-        unfreed.what.contains("5 MiB") && unfreed.what.contains("holds 32 MiB"),
+        unfreed.what.contains("5 MiB") && unfreed.what.contains("keeps 32 MiB"),
         "{}",
         unfreed.what
     );

@@ -72,7 +72,7 @@ pub(super) fn never_used(search: &mut Search<'_>) -> Option<Finding> {
     let dependents = graph.dependencies.reversed();
     let used: BTreeSet<NodeIndex> = graph.uses.iter().map(|one| one.allocation).collect();
     let users: BTreeSet<NodeIndex> = graph.uses.iter().map(|one| one.user).collect();
-    // An allocation that outlives the launch is for others to use.
+    // An allocation that is left allocated is for others to use.
     let unused: BTreeSet<NodeIndex> = graph
         .allocations()
         .map(|(node, ..)| node)

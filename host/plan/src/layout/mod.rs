@@ -46,7 +46,7 @@ pub struct Placed {
     pub bytes: u64,
     /// The address.
     pub address: u64,
-    /// The free node of the same graph that ends it; without one it outlives the
+    /// The free node of the same graph that ends it; without one it is left allocated after the
     /// launch (R14).
     pub freed_by: Option<NodeIndex>,
 }
@@ -390,7 +390,7 @@ impl Layout {
         self.mapped.is_none() || self.source == Source::Computed
     }
 
-    /// The blocks that a launch leaves in use until the allocations that outlive it
+    /// The blocks that a launch leaves in use until the allocations that it left
     /// are freed (R42).
     #[must_use]
     pub fn held(&self) -> BlockSet {
@@ -434,8 +434,8 @@ impl Layout {
         self.granularity.block_bytes()
     }
 
-    /// The allocations that outlive the launch.
-    pub fn outliving(&self) -> impl Iterator<Item = &Placed> {
+    /// The allocations that the launch leaves allocated.
+    pub fn unfreed(&self) -> impl Iterator<Item = &Placed> {
         self.allocations
             .iter()
             .filter(|placed| placed.freed_by.is_none())

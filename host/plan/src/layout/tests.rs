@@ -1,5 +1,5 @@
 use super::*;
-use crate::graph::{Dependencies, Node, Work};
+use crate::graph::{Dependencies, Location, Node, Work};
 use crate::recordings::{Recording, all, children, column, recordings};
 
 /// Both ways to a layout: the dump's addresses, and the same dump without them.
@@ -43,7 +43,7 @@ fn r42_what_a_trim_leaves_of_every_recorded_graph_is_what_was_measured() {
             let held = layout.bytes(&layout.held());
             assert_eq!(held, column(&recording, "trim"), "{}", recording.name);
             assert_eq!(
-                layout.outliving().count() as u64,
+                layout.unfreed().count() as u64,
                 column(&recording, "unfreed")
             );
         }
@@ -73,6 +73,7 @@ fn r28_m10_sizes_that_the_runtime_refuses_are_refused_with_its_code() {
             node.kind = Kind::Alloc {
                 bytes,
                 address: Some(4096),
+                location: Location::default(),
             };
         }
         let refused = match Layout::of(&recording.graph, Granularity::H200) {

@@ -232,9 +232,8 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
             let mut result = Built::default();
             let foreign = |name: Freed| match name {
                 Freed::AtAddress(address) => by_address.get(&address).copied(),
-                Freed::Elsewhere(title) => {
-                    let name = instance.graph.titles.get(title as usize)?;
-                    scenario.find_allocation(name)
+                Freed::Elsewhere(place) => {
+                    scenario.find_allocation(instance.graph.elsewhere(place))
                 }
                 Freed::Here(_) | Freed::Again(_) => None,
             };

@@ -44,6 +44,13 @@ pub(super) struct NodeEntry {
     pub(super) name: Spanned<String>,
     /// The size.
     pub(super) alloc: Option<Spanned<Size>>,
+    /// The GPU that an alloc node allocates on; 0 if not said.
+    pub(super) device: Option<Spanned<u16>>,
+    /// Managed memory; pinned if not said.
+    #[serde(default)]
+    pub(super) managed: bool,
+    /// Where memory is that is on no GPU: one of the words of `PLACES`.
+    pub(super) place: Option<Spanned<String>>,
     /// The alloc node whose allocation it frees, or `graph.node` of another graph.
     pub(super) free: Option<Spanned<String>>,
     /// The kernel's name.

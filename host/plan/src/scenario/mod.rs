@@ -69,7 +69,7 @@ pub enum Step {
         /// The stream; `None` is all of them.
         stream: Option<usize>,
     },
-    /// Frees an allocation that outlived its launch: `cudaFree`, or `cudaFreeAsync`
+    /// Frees an allocation that its launch left allocated: `cudaFree`, or `cudaFreeAsync`
     /// in a stream's order.
     Free {
         /// The graph that allocated.
@@ -121,6 +121,21 @@ impl Scenario {
             }
             Step::Trim => "trim".to_owned(),
             Step::Destroy { instance } => format!("destroy {}", name(instance)),
+        }
+    }
+
+    /// Instantiates every graph with AutoFreeOnLaunch (R19).
+    pub fn set_auto_free(&mut self) {
+        let mut changed: BTreeMap<*const Graph, Arc<Graph>> = BTreeMap::new();
+        for instance in &mut self.instances {
+            let graph = &instance.graph;
+            let with_flag = changed.entry(Arc::as_ptr(graph)).or_insert_with(|| {
+                Arc::new(Graph {
+                    auto_free: true,
+                    ..(**graph).clone()
+                })
+            });
+            instance.graph = Arc::clone(with_flag);
         }
     }
 

@@ -12,7 +12,9 @@ use toml::Spanned;
 
 use super::file::{GraphEntry, NodeEntry, ScenarioFile, Size, StepEntry, StreamName};
 use super::{FORMAT, Instance, MOST_OBJECTS, Scenario, Step};
-use crate::graph::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, NodeIndex, Use, Work};
+use crate::graph::{
+    Dependencies, Freed, Graph, Kind, Location, MOST_NODES, Node, NodeIndex, Place, Use, Work,
+};
 
 /// Why a text is no scenario, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,6 +219,7 @@ impl Reader<'_> {
             uses,
             child_graphs,
             titles: titles.list.into(),
+            elsewhere: titles.elsewhere,
             auto_free: entry.auto_free,
             spin: self.spin(entry.spin.as_ref())?,
             notes: Vec::new(),
@@ -235,21 +238,29 @@ impl Reader<'_> {
         if node.spin.is_some() && node.kernel.is_none() {
             return Err(self.error(span, "only a kernel has a spin time"));
         }
+        let located = node.device.is_some() || node.managed || node.place.is_some();
+        if located && node.alloc.is_none() {
+            return Err(self.error(span, "only an alloc node has a device, place or managed"));
+        }
         match (&node.alloc, &node.free, &node.kernel, &node.work) {
             (Some(size), None, None, None) => Ok((
                 Kind::Alloc {
                     bytes: self.size(size)?,
                     address: None,
+                    location: self.location(node)?,
                 },
                 None,
             )),
             (None, Some(name), None, None) => {
                 let Some(&allocation) = places.get(name.get_ref().as_str()) else {
                     let foreign = name.get_ref().contains('.');
-                    let title = titles.number(name.get_ref());
                     let what = format!("there is no node {} in this graph", name.get_ref());
                     return match foreign {
-                        true => Ok((Kind::Free(Freed::Elsewhere(title)), None)),
+                        true => {
+                            let place = titles.elsewhere.len() as u32;
+                            titles.elsewhere.push(name.get_ref().as_str().into());
+                            Ok((Kind::Free(Freed::Elsewhere(place)), None))
+                        }
                         false => Err(self.error(&name.span(), what)),
                     };
                 };
@@ -426,6 +437,28 @@ impl Reader<'_> {
         }
     }
 
+    fn location(&self, node: &NodeEntry) -> Result<Location, ScenarioError> {
+        let place = match (&node.device, &node.place) {
+            (None, None) => Place::Device(0),
+            (Some(device), None) => Place::Device(*device.get_ref()),
+            (None, Some(word)) => {
+                let known = PLACES.iter().find(|(known, _)| known == word.get_ref());
+                let Some((_, place)) = known else {
+                    let words = PLACES.map(|(word, _)| word).join(", ");
+                    return Err(self.error(&word.span(), format!("a place is one of {words}")));
+                };
+                *place
+            }
+            (Some(_), Some(word)) => {
+                return Err(self.error(&word.span(), "a device is a place already"));
+            }
+        };
+        Ok(Location {
+            is_managed: node.managed,
+            place,
+        })
+    }
+
     fn size(&self, size: &Spanned<Size>) -> Result<u64, ScenarioError> {
         match size.get_ref() {
             Size::Bytes(bytes) => Ok(*bytes),
@@ -471,6 +504,14 @@ fn stream_of(step: &Step) -> Option<usize> {
     }
 }
 
+/// Places of memory that are no GPU.
+pub(super) const PLACES: [(&str, Place); 4] = [
+    ("host", Place::Host),
+    ("host-numa", Place::HostNuma),
+    ("host-numa-current", Place::HostNumaCurrent),
+    ("unspecified", Place::Unspecified),
+];
+
 /// Kinds of work that have a word; [`super::write()`] writes the same ones.
 pub(super) const WORK_WORDS: [(&str, Work); 11] = [
     ("memset", Work::Memset),
@@ -493,6 +534,8 @@ fn work(word: &str) -> Work {
 
 #[derive(Default)]
 struct Titles {
+    /// The allocations of other graphs that free nodes name.
+    elsewhere: Vec<Box<str>>,
     list: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
 }

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::dot;
-use crate::graph::{Use, Work};
+use crate::graph::{Location, Use, Work};
 use crate::recordings;
 
 const SMALL: &str = r#"
@@ -65,6 +65,7 @@ fn a_scenario_unfolds_to_graphs_and_steps() {
         Kind::Alloc {
             bytes: 64 << 20,
             address: None,
+            location: Location::default(),
         },
         Kind::Kernel { spin_ns: 1_000_000 },
         Kind::Other(Work::Memset),
@@ -72,6 +73,7 @@ fn a_scenario_unfolds_to_graphs_and_steps() {
         Kind::Alloc {
             bytes: 7,
             address: None,
+            location: Location::default(),
         },
     ];
     assert_eq!(kinds, expected);
@@ -196,7 +198,10 @@ fn every_recorded_dump_goes_through_a_scenario_unchanged() {
         assert_eq!(before.child_graphs, after.child_graphs);
         for ((index, old), (_, new)) in before.indexed().zip(after.indexed()) {
             let without_address = match old.kind {
-                Kind::Alloc { bytes, .. } => Kind::Alloc {
+                Kind::Alloc {
+                    bytes, location, ..
+                } => Kind::Alloc {
+                    location,
                     bytes,
                     address: None,
                 },
@@ -333,7 +338,8 @@ fn sizes_of_all_magnitudes_are_written_exactly() {
             kind,
             Kind::Alloc {
                 bytes,
-                address: None
+                address: None,
+                location: Location::default(),
             }
         );
     }

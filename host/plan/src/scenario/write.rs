@@ -8,8 +8,8 @@ use std::sync::Arc;
 use safe_io::visible;
 
 use super::FORMAT;
-use super::read::WORK_WORDS;
-use crate::graph::{Freed, Graph, Kind, Node, NodeIndex, Work};
+use super::read::{PLACES, WORK_WORDS};
+use crate::graph::{Freed, Graph, Kind, Location, Node, NodeIndex, Place, Work};
 
 /// Writes graphs as a scenario that launches each once, waits, and trims.
 ///
@@ -64,7 +64,7 @@ pub fn write(graphs: &[Arc<Graph>], out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "  {{ wait = \"all\" }},\n  {{ trim = true }},\n]")
 }
 
-/// The allocations that outlive their launch, `graph.node` by address.
+/// The allocations that launches leave allocated, `graph.node` by address.
 fn foreign_allocations(
     graphs: &[Arc<Graph>],
     graph_names: &[String],
@@ -145,7 +145,9 @@ impl Entries<'_> {
 
     fn what(&self, node: &Node) -> String {
         match node.kind {
-            Kind::Alloc { bytes, .. } => format!("alloc = {}", size(bytes)),
+            Kind::Alloc {
+                bytes, location, ..
+            } => format!("alloc = {}{}", size(bytes), written(location)),
             Kind::Free(Freed::Here(allocation) | Freed::Again(allocation)) => {
                 format!("free = {}", self.name(allocation))
             }
@@ -154,9 +156,8 @@ impl Entries<'_> {
                 // No graph here allocates it, and the address says nothing here.
                 None => format!("work = \"free of {address:#x}\""),
             },
-            Kind::Free(Freed::Elsewhere(title)) => {
-                let allocation = self.graph.titles.get(title as usize);
-                format!("free = {}", quoted(allocation.map_or("", |name| name)))
+            Kind::Free(Freed::Elsewhere(place)) => {
+                format!("free = {}", quoted(self.graph.elsewhere(place)))
             }
             Kind::Kernel { spin_ns } => {
                 let title = quoted(self.graph.title(node).unwrap_or(""));
@@ -187,6 +188,25 @@ impl Entries<'_> {
             let _ = write!(line, ", {key} = [{}]", names.join(", "));
         }
     }
+}
+
+/// What is said of a place that is not the first GPU, or of managed memory.
+fn written(location: Location) -> String {
+    let mut text = match location.place {
+        Place::Device(0) => String::new(),
+        Place::Device(ordinal) => format!(", device = {ordinal}"),
+        place => {
+            let word = PLACES.iter().find(|(_, known)| *known == place);
+            format!(
+                ", place = {}",
+                quoted(word.map_or("host", |(word, _)| *word))
+            )
+        }
+    };
+    if location.is_managed {
+        text += ", managed = true";
+    }
+    text
 }
 
 /// `"64MiB"` where that is exact, else bytes. TOML's integers end at 2^63.

@@ -54,6 +54,7 @@ fn schedule(name: &str, about: &str, planned_by: PlannedBy, steps: Vec<ScheduleS
             .count(),
         steps,
         verification: None,
+        not_compared: None,
     }
 }
 
@@ -225,7 +226,7 @@ impl ByRule<'_> {
             },
         ));
         if held > 0 {
-            let label = format!("free all that outlives {name}, and trim");
+            let label = format!("free all that {name} left allocated, and trim");
             steps.push(step(
                 label,
                 0,
@@ -276,7 +277,7 @@ impl ByRule<'_> {
     }
 
     /// All graphs in one stream: each can have what is not held by allocations that
-    /// outlived one before (R35, R36).
+    /// one before left (R35, R36).
     #[must_use]
     pub fn all_in_one_stream(&self) -> Schedule {
         let (mut pool, mut held) = (

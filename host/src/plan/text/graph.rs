@@ -1,4 +1,4 @@
-//! One graph: figures, address map, timeline, what outlives it, findings.
+//! One graph: figures, address map, timeline, what it leaves allocated, findings.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ pub(super) fn write(
             .collect();
         writeln!(
             out,
-            "   node types not known here, taken as work: {}",
+            "   node types not known here, taken as nodes without memory: {}",
             types.join(", ")
         )?;
     }
@@ -51,6 +51,9 @@ pub(super) fn write(
     }
     if let Some(problem) = &graph.problem {
         writeln!(out, "   {RED}CANNOT RUN{RED:#} {}", problem.what)?;
+        if !problem.rule.is_empty() {
+            writeln!(out, "              {DIM}{}{DIM:#}", problem.rule)?;
+        }
         writeln!(out, "              try: {}", problem.remedy)?;
     }
     match &graph.memory {
@@ -61,7 +64,7 @@ pub(super) fn write(
             figures(memory, gpu, out)?;
             address_map(memory, rows, out)?;
             timeline(memory, rows, out)?;
-            outliving(memory, rows, out)?;
+            unfreed(memory, rows, out)?;
         }
         None => {}
     }
@@ -87,7 +90,7 @@ fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()
     };
     let figures = [
         (
-            "asked",
+            "requested",
             format!(
                 "{} in {}",
                 bytes(memory.requested_bytes),
@@ -95,7 +98,7 @@ fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()
             ),
         ),
         (
-            "peak alive",
+            "peak live",
             format!("{}{peak}", bytes(memory.peak_live_bytes)),
         ),
         (
@@ -119,17 +122,15 @@ fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()
             ),
         ),
         ("reserved", reserved),
-        (
-            "after a trim",
-            format!(
-                "{} until what outlives the launch is freed",
-                bytes(memory.kept_after_trim_bytes)
-            ),
-        ),
         ("addresses", addresses.to_owned()),
     ];
     for (name, value) in figures {
         writeln!(out, "   {DIM}{name:12}{DIM:#} {value}")?;
+    }
+    if memory.kept_after_trim_bytes > 0 {
+        let kept = bytes(memory.kept_after_trim_bytes);
+        let until = "until what the launch left allocated is freed";
+        writeln!(out, "   {DIM}after a trim{DIM:#} {kept} {until}")?;
     }
     Ok(())
 }
@@ -163,8 +164,8 @@ fn address_map(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Res
 }
 
 fn timeline(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n   Alive, in an order in which it may run")?;
-    let mut table = Table::new(["node", "", "alive"]);
+    writeln!(out, "\n   Live, in an order in which it may run")?;
+    let mut table = Table::new(["node", "", "live"]);
     let cut = Cut::new(memory.timeline.len(), rows);
     for event in cut.of(&memory.timeline) {
         let sign = if event.action == "alloc" { '+' } else { '-' };
@@ -180,18 +181,18 @@ fn timeline(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result
     table.write(&cut, out)
 }
 
-fn outliving(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
-    let outliving: Vec<&AllocationPlan> = memory
+fn unfreed(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let unfreed: Vec<&AllocationPlan> = memory
         .allocations
         .iter()
         .filter(|allocation| allocation.freed_by.is_none())
         .collect();
-    if outliving.is_empty() {
+    if unfreed.is_empty() {
         return Ok(());
     }
     let mut table = Table::new(["node", "size", "offset"]);
-    let cut = Cut::new(outliving.len(), rows);
-    for allocation in cut.of(&outliving) {
+    let cut = Cut::new(unfreed.len(), rows);
+    for allocation in cut.of(&unfreed) {
         table.row([
             allocation.node.to_string(),
             bytes(allocation.bytes),
@@ -200,7 +201,7 @@ fn outliving(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Resul
     }
     writeln!(
         out,
-        "\n   Outlive the launch: cudaFree or cudaFreeAsync them after it, or add a free node"
+        "\n   Left allocated after the launch: cudaFree or cudaFreeAsync them, or add a free node"
     )?;
     table.write(&cut, out)
 }

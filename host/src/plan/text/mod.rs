@@ -32,7 +32,7 @@ pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result
     let gpu = &plan.gpu;
     writeln!(
         out,
-        "{DIM}planned for{DIM:#} {}: blocks of {}, addresses in steps of {}",
+        "{DIM}planned for{DIM:#} {}: allocation granularity {}, addresses are multiples of {}",
         Shown(&gpu.name),
         bytes(gpu.granularity_bytes),
         bytes(gpu.address_alignment_bytes),
@@ -40,6 +40,7 @@ pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result
     match &plan.verified_on {
         None => writeln!(out, "{DIM}           {DIM:#} nothing was run on a GPU")?,
         Some(on) => {
+            let compared = plan.compared_schedules();
             let runtime = on
                 .runtime_version
                 .as_deref()
@@ -47,12 +48,17 @@ pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result
             let driver = on.driver_version.as_deref().unwrap_or("none");
             let what = match &on.simulation {
                 None => "GPU".to_owned(),
-                Some(model) => format!("MODEL, no GPU ({})", Shown(model)),
+                Some(model) => format!("SIMULATED GPU ({})", Shown(model)),
             };
             writeln!(
                 out,
-                "{DIM}verified on{DIM:#} {}, {what}, runtime {runtime}, driver for CUDA {driver}",
-                Shown(&on.device)
+                "{DIM}compared on{DIM:#} {}, {what}, runtime {runtime}, driver for CUDA {driver}: {}",
+                Shown(&on.device),
+                match (compared, plan.schedules.len()) {
+                    (0, _) => "NOTHING was compared".to_owned(),
+                    (compared, all) if compared == all => count(all, "schedule"),
+                    (compared, all) => format!("{compared} of {all} schedules"),
+                }
             )?;
         }
     }
@@ -72,7 +78,7 @@ fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     }
     let mut table = Table::new([
         "graph",
-        "asked",
+        "requested",
         "footprint",
         "reserved",
         "after a trim",

@@ -14,10 +14,10 @@ pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io
         writeln!(out, "   {}", schedule.about)?;
     }
     if schedule.planned_by == PlannedBy::Rule {
-        let because = schedule.by_rule_because.unwrap_or("so asked");
+        let because = schedule.by_rule_because.unwrap_or("so requested");
         writeln!(
             out,
-            "   by rules R35 and R36 from the footprints, not on the model: {because}"
+            "   computed from the footprints by rules R35 and R36, not simulated: {because}"
         )?;
     }
     let fails = match schedule.failing_steps {
@@ -94,6 +94,9 @@ fn side_by_side(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Re
 
 fn verdict(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
     let Some(verification) = &schedule.verification else {
+        if let Some(why) = &schedule.not_compared {
+            writeln!(out, "   {YELLOW}NOT COMPARED{YELLOW:#} with a run: {why}")?;
+        }
         return Ok(());
     };
     let verdict = Verdict::from(verification.verdict);

@@ -55,10 +55,12 @@ impl<const N: usize> Table<N> {
         let line = |cells: [&str; N], tail: &str| {
             let mut text = String::from("  ");
             for ((cell, width), left) in cells.iter().zip(widths).zip(self.left) {
+                // A format's width ends at 65,535, and names come from files.
+                let space = " ".repeat(width - cell.chars().count());
                 text += &if left {
-                    format!(" {cell:<width$} ")
+                    format!(" {cell}{space} ")
                 } else {
-                    format!(" {cell:>width$} ")
+                    format!(" {space}{cell} ")
                 };
             }
             text += tail;

@@ -28,7 +28,7 @@ const MOST_LINES: u64 = 40;
 struct Life<'p> {
     allocation: &'p AllocationPlan,
     from: usize,
-    /// `None` outlives the launch.
+    /// `None` is left allocated.
     to: Option<usize>,
 }
 
@@ -38,17 +38,17 @@ pub(in crate::report) fn map(memory: &MemoryPlan, block_bytes: u64) -> Option<Ch
     if lives.is_empty() {
         return None;
     }
-    let outliving = lives.iter().filter(|life| life.to.is_none()).count();
+    let unfreed = lives.iter().filter(|life| life.to.is_none()).count();
     let summary = format!(
-        "{} in {} of addresses, {} of them outliving the launch; {} at most alive at once.",
+        "{} in {} of addresses, {} of them left allocated after the launch; {} at most live at once.",
         units::count(lives.len(), "allocation"),
         units::bytes(extent(memory)),
-        outliving,
+        unfreed,
         units::bytes(memory.peak_live_bytes),
     );
     let mut note = format!(
         "From left to right the alloc and free nodes in an order in which the graph may run, \
-         upwards the addresses from {:#x}; lines are the borders of blocks.",
+         upwards the addresses from {:#x}; lines are the borders of blocks of the allocation granularity.",
         memory.base_address
     );
     if lives.len() > MOST_DRAWN {
@@ -113,7 +113,7 @@ fn draw_map(
 ) -> Element {
     let entries = [
         (Key::Area("block"), "freed in the graph"),
-        (Key::Line("reserved"), "outlives the launch"),
+        (Key::Line("reserved"), "left allocated"),
     ];
     let top = legend_height(width, &entries) + 8.0;
     let bottom = top + PLOT;
@@ -185,7 +185,7 @@ fn map_table(lives: &[Life<'_>]) -> Table {
             allocation.node.to_string(),
             units::bytes(allocation.bytes),
             format!("{:#x}", allocation.offset_bytes),
-            freed_by.map_or_else(|| "outlives the launch".to_owned(), ToString::to_string),
+            freed_by.map_or_else(|| "left allocated".to_owned(), ToString::to_string),
         ]
     });
     Table {
