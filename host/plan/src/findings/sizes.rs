@@ -62,12 +62,12 @@ fn finding(search: &Search<'_>, placed: &Placed, less: u64, saving: u64, after: 
         severity: Severity::Saving,
         rule: "M1 M16",
         what: format!(
-            "{name} asks for {} and ends just inside a block of {}",
+            "{name} requests {} and ends just inside a block of {}",
             bytes(placed.bytes),
             bytes(search.layout.block_bytes()),
         ),
         remedy: format!(
-            "ask for {} less, {} in all: that takes {} less",
+            "request {} less, {} in all: that takes {} less",
             bytes(less),
             bytes(placed.bytes - less),
             bytes(saving)
