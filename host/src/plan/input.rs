@@ -34,8 +34,11 @@ const LARGEST_SCENARIO: u64 = 1 << 30;
 /// Files that are not there or not of these forms, with line and column.
 pub fn read(files: &[impl AsRef<Path>], recompute: bool, auto_free: bool) -> Result<Input, Stop> {
     if let [file] = files
-        && let Some(scenario) = recording(file.as_ref())?
+        && let Some(mut scenario) = recording(file.as_ref())?
     {
+        if auto_free {
+            scenario.set_auto_free();
+        }
         return Ok(Input::Scenario(scenario));
     }
     let scenarios = files
