@@ -17,10 +17,10 @@ pub struct Args {
     /// NVIDIA's sample graphMemoryFootprint, compiled.
     #[arg(long, value_name = "PATH")]
     pub sample: PathBuf,
-    /// Another graph-memory-footprint than one built now.
+    /// The graph-memory-footprint to run, instead of building it.
     #[arg(long, value_name = "PATH")]
     pub program: Option<PathBuf>,
-    /// Everything else goes to graph-memory-footprint, such as `--cudart PATH`.
+    /// Options for graph-memory-footprint, such as `--cudart PATH`.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -59,7 +59,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         return Ok(code);
     }
     println!(
-        "the sample's output and our result are kept in {}\n",
+        "the sample's output and this program's result are in {}\n",
         folder.display()
     );
     exit_code(Command::new(&program).arg("compare").arg(&log).arg(&result))
@@ -76,10 +76,10 @@ fn sample_output(sample: &Path) -> anyhow::Result<Vec<u8>> {
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().last().unwrap_or("it said nothing");
+        let last = said.lines().last().unwrap_or("no message");
         return Err(Trouble::new(
             format!("{} ended with {}: {last}", sample.display(), output.status),
-            "run it by itself; it needs a GPU and its driver",
+            "run it directly; it needs a GPU and its driver",
         )
         .into());
     }

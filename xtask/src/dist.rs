@@ -14,10 +14,10 @@ use crate::trouble::Trouble;
 /// Options of `cargo xtask dist`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// The archive; else one in target/dist, named by version and machine.
+    /// The archive; by default in target/dist, named by version and platform.
     #[arg(long, value_name = "FILE.tar.gz")]
     pub output: Option<PathBuf>,
-    /// Another graph-memory-footprint than one built now.
+    /// The graph-memory-footprint to run, instead of building it.
     #[arg(long, value_name = "PATH")]
     pub program: Option<PathBuf>,
 }
@@ -93,7 +93,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         let inside = file.strip_prefix("host/").unwrap_or(file);
         match fs::read(root.join(file)) {
             Ok(content) => put(inside, &content)?,
-            Err(_) if optional => println!("left out, since it is not there: {file}"),
+            Err(_) if optional => println!("left out, because it does not exist: {file}"),
             Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
         }
     }
@@ -122,7 +122,7 @@ fn said(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     if !output.status.success() {
         return Err(Trouble::new(
             format!("{} {} failed", program.display(), arguments.join(" ")),
-            "run it by itself to see why",
+            "run it directly to see why",
         )
         .into());
     }
@@ -144,7 +144,7 @@ fn pack(stage: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Trouble::new(
             format!("tar ended with {status}"),
-            "see its message above; is the archive's folder there?",
+            "see its message above, and check that the archive's folder exists",
         )
         .into()),
         Err(error) => Err(Trouble::new(

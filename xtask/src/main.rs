@@ -1,5 +1,5 @@
-//! `cargo xtask`: the project's own tasks. A subcommand is one variant of
-//! [`Task`] and one module with `Args` and `run`.
+//! `cargo xtask`: the project's tasks. Each subcommand is a variant of [`Task`] and a
+//! module with `Args` and `run`.
 
 mod abi;
 mod bench;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Build, check and run the CUDA graph memory study.
+/// Build, check and run graph-memory-footprint.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
 struct Cli {
@@ -32,21 +32,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Hold the CUDA table to the real headers and libraries of many runtimes.
+    /// Check the CUDA function table against real headers and libraries.
     Abi(abi::Args),
-    /// Measure speed: beside C++ on a GPU, and the model's own without one.
+    /// Measure speed, on a GPU compared with C++.
     Bench(bench::Args),
     /// Run NVIDIA's compiled sample and this program on the GPU, and compare them.
     Compare(compare::Args),
-    /// Write one archive with the program, its completions, manual and licences.
+    /// Write an archive with the program, completions, manual pages and licenses.
     Dist(dist::Args),
-    /// Say what this machine can do, what it lacks and how to mend it.
+    /// List what is missing on this machine, and how to fix it.
     Doctor(doctor::Args),
-    /// Get the kernel's PTX from the best compiler that is here.
+    /// Compile the kernel to PTX with the best compiler that is installed.
     Kernel(kernel::Args),
-    /// Assemble every committed PTX with NVIDIA's ptxas and look at the code.
+    /// Assemble every committed PTX file with NVIDIA's ptxas, and check the machine code.
     Ptxas(ptxas::Args),
-    /// Compile the kernel, then run the experiments on a GPU or on its model.
+    /// Compile the kernel and run graph-memory-footprint.
     Run(run::Args),
 }
 
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The repository, wherever in it cargo was called.
+/// The root folder of the repository.
 fn repository_root() -> PathBuf {
     let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

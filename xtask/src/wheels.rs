@@ -199,7 +199,7 @@ fn cause(stderr: &str) -> &str {
     }
     line(|line| line.starts_with("ERROR"))
         .or_else(|| stderr.lines().last())
-        .unwrap_or("pip said nothing")
+        .unwrap_or("no message from pip")
 }
 
 fn unpack(wheel: &Path, into: &Path) -> anyhow::Result<()> {
@@ -277,7 +277,7 @@ mod tests {
         );
         assert_eq!(cause(&offline), "the registry cannot be reached");
         assert_eq!(cause(none), none);
-        assert_eq!(cause(""), "pip said nothing");
+        assert_eq!(cause(""), "no message from pip");
     }
 
     #[test]

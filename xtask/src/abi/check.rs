@@ -59,7 +59,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The differences that nothing handles.
+    /// The differences are not handled.
     pub fn unhandled(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|d| d.handled.is_none())
     }
@@ -179,7 +179,7 @@ fn settle(known: &[Known], release: Release, differences: &mut Vec<Difference>) 
             differences.push(Difference {
                 subject: known.subject.to_owned(),
                 aspect: Aspect::KnownIsGone,
-                table: format!("differs by {aspect}, says known.rs"),
+                table: format!("known.rs lists a difference in {aspect}"),
                 real: "no difference".to_owned(),
                 handled: None,
             });

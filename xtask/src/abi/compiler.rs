@@ -101,12 +101,12 @@ impl Compiler {
         }
         anyhow::ensure!(
             controls == Probe::controls(),
-            "the compiler did not refuse the lines of {} that must not compile: {}",
+            "the compiler accepted lines of {} that must not compile: {}",
             file.display(),
             String::from_utf8_lossy(&output.stderr)
                 .lines()
                 .find(|line| line.contains("error"))
-                .unwrap_or("it said nothing")
+                .unwrap_or("no message")
         );
         let values = self.values(probe, &said, includes, work, name)?;
         Ok(said

@@ -1,5 +1,5 @@
-//! Differences between releases that the project knows and handles, each with
-//! how. One that is listed here and no longer found is a difference itself.
+//! Differences between releases that the project handles, each with the way it is
+//! handled. A listed difference that is no longer found is reported as a difference.
 
 use super::probe::Aspect;
 use super::runtimes::Release;
@@ -60,7 +60,7 @@ const fn from(
 }
 
 /// Why the size of `cudaDeviceProp` does not matter.
-const OF_DEVICE_PROP: &str = "not in the table as a struct: the call gets a zeroed buffer larger than any version's, and only the name at its start is read";
+const OF_DEVICE_PROP: &str = "not in the table as a struct: the call gets a zeroed buffer that is larger than the struct of any release, and only the name at its start is read";
 
 /// The known differences.
 pub const KNOWN: &[Known] = &[
@@ -68,7 +68,7 @@ pub const KNOWN: &[Known] = &[
         Release::new(12, 0),
         "cudaGraphInstantiate",
         &[Aspect::Prototype],
-        "not in the table: five arguments before 12.0 and three since; the table binds cudaGraphInstantiateWithFlags, which is the same in all",
+        "not in the table, because it has five arguments before 12.0 and three since; the table binds cudaGraphInstantiateWithFlags, which is the same in all releases",
     ),
     before(
         Release::new(12, 0),
@@ -86,52 +86,52 @@ pub const KNOWN: &[Known] = &[
         Release::new(13, 0),
         "cudaDeviceProp.clockRate",
         &[Aspect::Offset, Aspect::FieldSize],
-        "never read: the clock rate comes from cudaDeviceGetAttribute",
+        "not read: the clock rate comes from cudaDeviceGetAttribute",
     ),
     from(
         Release::new(13, 0),
         "cudaDeviceProp.multiProcessorCount",
         &[Aspect::Offset],
-        "never read: the count comes from cudaDeviceGetAttribute",
+        "not read: the count comes from cudaDeviceGetAttribute",
     ),
     Known {
         subject: "cudaGetDeviceProperties",
         aspects: &[Aspect::Renamed],
         from: Release::new(12, 0),
         until: Some(Release::new(13, 0)),
-        reason: "C programs of 12.x call cudaGetDeviceProperties_v2: the table has it as optional, to be called where it is exported",
+        reason: "C programs of 12.x call cudaGetDeviceProperties_v2, which is an optional function of the table and is called if it is exported",
     },
     from(
         Release::new(13, 0),
         "cudaGetDeviceProperties_v2",
         &[Aspect::Prototype, Aspect::Symbol],
-        "gone with 13.0, where the plain name has the new layout: optional in the table",
+        "removed in 13.0, where the name without _v2 has the new layout: optional in the table",
     ),
     from(
         Release::new(12, 0),
         "cuGraphAddKernelNode",
         &[Aspect::Renamed],
-        "C programs call _v2 with 72 bytes of parameters: the table binds the plain name, which every driver exports and which takes the 56 bytes of v1",
+        "C programs call _v2 with 72 bytes of parameters; the table binds the name without _v2, which every driver exports and which takes 56 bytes",
     ),
     Known {
         subject: "cudaMemPoolProps.reserved",
         aspects: &[Aspect::Offset, Aspect::FieldSize],
         from: Release::new(12, 2),
         until: None,
-        reason: "new fields were carved out of its front: the whole struct is zeroed, which every version reads as not given",
+        reason: "newer releases have more fields at its start: the whole struct is zeroed, which every release treats as unset",
     },
     Known {
         subject: "CUmemPoolProps.reserved",
         aspects: &[Aspect::Offset, Aspect::FieldSize],
         from: Release::new(12, 2),
         until: None,
-        reason: "new fields were carved out of its front: the whole struct is zeroed, which every version reads as not given",
+        reason: "newer releases have more fields at its start: the whole struct is zeroed, which every release treats as unset",
     },
     before(
         Release::new(12, 0),
         "cudaGraphInstantiateFlagDeviceLaunch",
         &[Aspect::Value],
-        "a flag since 12.0: an older library refuses it as invalid",
+        "a flag since 12.0; older libraries refuse it as invalid",
     ),
     before(
         Release::new(12, 1),
@@ -172,4 +172,4 @@ pub const KNOWN: &[Known] = &[
 ];
 
 /// What only the `cudaLibrary*` functions use.
-const OF_LIBRARIES: &str = "of the cudaLibrary functions, which are optional: before 12.8 the driver loads the kernel, with the same values";
+const OF_LIBRARIES: &str = "used by the cudaLibrary functions, which are optional; before 12.8 the driver loads the kernel, with the same values";

@@ -27,7 +27,7 @@ impl Library {
     /// When the file cannot be read or is no such library.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let data = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let no_library = || format!("{} is no ELF library", path.display());
+        let no_library = || format!("{} is not an ELF library", path.display());
         let file: ElfFile<'_, FileHeader64<Endianness>> =
             ElfFile::parse(data.as_slice()).with_context(no_library)?;
         let exports = file

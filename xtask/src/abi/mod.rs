@@ -1,8 +1,8 @@
-//! `cargo xtask abi`: the hand-maintained CUDA table against real runtimes.
+//! `cargo xtask abi`: checks the CUDA function table, which is maintained by hand,
+//! against real runtimes.
 //!
-//! The table could lie silently: an offset, a prototype, an enumerator's value.
-//! Here the C compiler compares each with the headers of many releases, and each
-//! name with the exports of the library of the same release.
+//! A C compiler checks every offset, prototype and constant against the headers of many
+//! releases. Every name is looked up in the exports of the same release's library.
 
 mod check;
 mod compiler;
@@ -45,7 +45,7 @@ pub struct Args {
     /// 12.9 13.0 newest). Wheels exist from 11.7 on.
     #[arg(long, value_name = "VERSION", num_args = 1..)]
     pub runtime: Vec<Request>,
-    /// Fail also when a runtime could not be compared.
+    /// Also fail if a runtime could not be checked.
     #[arg(long)]
     pub require: bool,
     /// Take crt/host_defines.h, which has macros only, from each release's own

@@ -1,4 +1,4 @@
-//! What a person sees of the comparison: a line a runtime, then the differences.
+//! The report of the check: one line per runtime, then the differences.
 
 use std::fmt::Write as _;
 
@@ -87,7 +87,7 @@ impl Report {
             difference.subject.clone(),
             difference.aspect.to_string(),
             spans(releases, &self.releases()),
-            format!("table: {}, there: {}", difference.table, difference.real),
+            format!("table: {}, header: {}", difference.table, difference.real),
         ]
     }
 
@@ -136,8 +136,8 @@ impl Report {
         let unhandled = self.unhandled();
         let mut verdict = match (checked, unhandled) {
             (0, _) => "NOT CHECKED: no runtime could be compared with the table".to_owned(),
-            (_, 0) => format!("PASS: the table holds for {checked} runtimes"),
-            _ => format!("FAIL: {unhandled} differences that nothing handles"),
+            (_, 0) => format!("PASS: the table agrees with {checked} runtimes"),
+            _ => format!("FAIL: {unhandled} differences are not handled"),
         };
         if checked > 0 && missing > 0 {
             let _ = write!(verdict, "; {missing} not checked");

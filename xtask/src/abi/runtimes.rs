@@ -45,7 +45,7 @@ impl FromStr for Release {
         let mut parts = text.split('.').map(str::parse);
         match (parts.next(), parts.next()) {
             (Some(Ok(major)), Some(Ok(minor))) => Ok(Self { major, minor }),
-            _ => Err(format!("{text:?} is no CUDA version such as 12.4")),
+            _ => Err(format!("{text:?} is not a CUDA version such as 12.4")),
         }
     }
 }
@@ -145,7 +145,7 @@ pub fn newest(root: &Path) -> anyhow::Result<(Release, Option<String>)> {
         Ok(version) => (version, None),
         Err(error) => {
             let here = wheels::newest_here(root, package).ok_or(error)?;
-            let remark = "the registry did not answer: the newest is the newest that lies here";
+            let remark = "the registry cannot be reached; the newest downloaded release is used as the newest";
             (here, Some(remark.to_owned()))
         }
     };

@@ -152,7 +152,7 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
     anyhow::ensure!(
         output.status.success(),
         "{program} could not build the C++ side: {}",
-        error.or(words.lines().last()).unwrap_or("it said nothing")
+        error.or(words.lines().last()).unwrap_or("no message")
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measured speed, as figures with bars.
+//! `cargo xtask bench`: measures speed, and compares each figure with a bar.
 //!
 //! On a machine with a GPU and nvcc our side and a C++ counterpart take turns; on
 //! any other the model runtime stands in, whose times are shown and not judged. A
@@ -35,23 +35,23 @@ use results::{BenchResult, Figure, SCHEMA_VERSION, Verdict};
 /// Options of `cargo xtask bench`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Take only this figure; may be given more than once.
+    /// Measure only this figure; may be given more than once.
     #[arg(long, value_name = "FIGURE", value_parser = figure_parser())]
     only: Vec<&'static str>,
 
-    /// Fewer repetitions and smaller sizes: shows that everything works.
+    /// Use few repetitions and small sizes, to check that everything works.
     #[arg(long)]
     quick: bool,
 
-    /// Where to measure: a GPU, the model, or a GPU if there is one.
+    /// Measure on a GPU, on the simulated GPU, or on a GPU if there is one.
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     backend: Backend,
 
-    /// NVIDIA's graphMemoryFootprint to compare with, compiled or as .cu file.
+    /// NVIDIA's sample graphMemoryFootprint, compiled or as .cu file.
     #[arg(long, value_name = "PATH")]
     sample: Option<PathBuf>,
 
-    /// The CUDA runtime for both sides (default: that of nvcc's toolkit).
+    /// The CUDA runtime for both programs (default: the one of nvcc's toolkit).
     #[arg(long, value_name = "PATH")]
     cudart: Option<PathBuf>,
 
@@ -63,20 +63,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Build everything, copy it to a folder and measure nothing.
+    /// Build all programs and copy them to a folder, without measuring.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kit", "only", "instructions"])]
     pack: Option<PathBuf>,
 
-    /// Use the programs of a folder that --pack filled, and build nothing in Rust.
+    /// Use the programs of a folder written by --pack, without building Rust code.
     #[arg(long, value_name = "DIR", conflicts_with = "instructions")]
     kit: Option<PathBuf>,
 
-    /// Count instructions on the model with valgrind instead, and hold them to what
-    /// was kept.
+    /// Count instructions on the simulated GPU with valgrind, and compare them with the
+    /// committed counts.
     #[arg(long)]
     instructions: bool,
 
-    /// Keep the counted instructions.
+    /// Commit the counted instructions.
     #[arg(long, requires = "instructions")]
     bless: bool,
 }
@@ -84,12 +84,13 @@ pub struct Args {
 /// Where to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Backend {
-    /// A GPU if there is one, else the model.
+    /// A GPU if there is one, otherwise the simulated GPU.
     #[default]
     Auto,
-    /// A GPU or nothing.
+    /// A GPU; without one the task fails.
     Cuda,
-    /// The model runtime.
+    /// The simulated GPU.
+    #[value(name = "simulated", alias = "model")]
     Model,
 }
 
@@ -205,7 +206,7 @@ fn make_bed(args: &Args, kit: Kit) -> anyhow::Result<Bed> {
         bed.machine = bed.describe(&bed.ours()?.hello);
         anyhow::ensure!(
             args.sample.is_none(),
-            Trouble::new("the sample runs on a GPU only", "leave --sample out")
+            Trouble::new("the sample needs a GPU", "omit --sample")
         );
     } else if let Some(sample) = &args.sample {
         bed.sample = Some(cpp::sample(sample, &env, bed.scratch.path())?);

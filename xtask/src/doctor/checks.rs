@@ -45,7 +45,7 @@ fn gpu_core(setup: &rustc::Setup) -> Check {
     } else {
         Err(Trouble::new(
             format!(
-                "{GPU_TARGET} is not installed; kernels-rs/core-standin serves, with the same PTX"
+                "{GPU_TARGET} is not installed; kernels-rs/core-standin is used and gives the same PTX"
             ),
             format!(
                 "rustup target add --toolchain {} {GPU_TARGET}",
@@ -115,7 +115,7 @@ pub fn rust_cuda(env: &Env, root: &Path) -> Group {
         ),
         Err(_) => Check::skipped("libNVVM", "the CUDA toolkit"),
     });
-    let otherwise = "rustc's own backend makes the kernel";
+    let otherwise = "rustc's own backend compiles the kernel";
     Group::new(
         Id::RustCuda,
         "rebuild the kernel with rust-cuda",
@@ -132,7 +132,7 @@ pub fn compare(env: &Env) -> Group {
         Check::of("compute-sanitizer", cuda::sanitizer(env).map(shown)).optional(),
         Check::of("pip for wheels", pip(env)).optional(),
     ];
-    let otherwise = "`bench` measures the model alone, `compare` reads logs";
+    let otherwise = "`bench` measures the simulated GPU only, and `compare` only reads logs";
     Group::new(Id::Compare, "compare and benchmark", otherwise, checks)
 }
 

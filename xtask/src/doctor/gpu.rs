@@ -97,7 +97,7 @@ pub fn group(found: &Found) -> Group {
     checks.extend(found.tried.iter().map(|(candidate, outcome)| {
         let trouble = Trouble::new(
             format!("{candidate} {outcome}"),
-            "nothing to do while another serves",
+            "nothing, because another library is used",
         );
         let mut check = Check::of("also tried", Err(trouble)).optional();
         check.remedy = None;
@@ -115,7 +115,7 @@ pub fn group(found: &Found) -> Group {
             checks.push(Check::skipped("device", "libcudart"));
         }
     }
-    let otherwise = "`cargo xtask run` uses the model runtime";
+    let otherwise = "`cargo xtask run` uses the simulated GPU";
     Group::new(Id::Run, "run on a GPU", otherwise, checks)
 }
 
@@ -142,7 +142,7 @@ fn functions(library: &Library) -> Check {
         count(Presence::Optional),
     );
     if !library.lacks.is_empty() {
-        detail.push_str("; does without ");
+        detail.push_str("; without ");
         detail.push_str(&library.lacks.join(", "));
     }
     Check::of("functions", Ok(detail))
@@ -152,7 +152,7 @@ fn driver(library: &Library) -> Check {
     let result = match library.driver_version {
         0 => Err(Trouble::new(
             "no NVIDIA driver is installed, or it is not loaded",
-            "install the driver and see that nvidia-smi lists the GPU",
+            "install the driver, and check that nvidia-smi lists the GPU",
         )),
         version => Ok(format!("supports CUDA {}", Version(version))),
     };
@@ -190,7 +190,7 @@ fn devices(library: &Library, kernels: &[(String, Option<PtxHeader>)]) -> Vec<Ch
 }
 
 fn failed(name: &str, Failed { call, code }: Failed) -> Check {
-    let trouble = Trouble::new(format!("{call} answers {}", code.0), advice(code, call));
+    let trouble = Trouble::new(format!("{call} returns {}", code.0), advice(code, call));
     Check::of(name, Err(trouble))
 }
 
@@ -265,7 +265,7 @@ fn shown(attempt: &Attempt) -> Option<(String, String)> {
 fn ask(cudart: &Cudart) -> Library {
     let file = cudart.path.as_ref().map(|path| path.display().to_string());
     let version = cudart.runtime_version.map_or_else(
-        || "version not told without a driver".to_owned(),
+        || "version unknown without a driver".to_owned(),
         |version| Version(version).to_string(),
     );
     Library {

@@ -25,10 +25,10 @@ use crate::trouble::Trouble;
 /// Options of `cargo xtask doctor`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Write JSON for machines.
+    /// Write JSON.
     #[arg(long)]
     json: bool,
-    /// Exit 1 unless this group is ready (may be given several times).
+    /// Exit with 1 unless this group is ready; may be given more than once.
     #[arg(long, value_enum, value_name = "GROUP")]
     require: Vec<Id>,
 }
@@ -129,7 +129,7 @@ impl Check {
         Self {
             name: name.to_owned(),
             status: Status::Skipped,
-            detail: format!("not looked for: needs {needs}"),
+            detail: format!("not checked: needs {needs}"),
             remedy: None,
         }
     }

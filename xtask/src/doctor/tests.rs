@@ -95,7 +95,7 @@ const CASES: &[Case] = &[
             remove(machine, &toolchain_path("1.95.0", "lib"));
         },
         group: Id::Rustc,
-        line: "core-standin serves",
+        line: "core-standin is used",
         ready: true,
     },
     Case {
@@ -425,7 +425,7 @@ fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
         (
             "a driver and no device",
             library(|library| library.devices = Err(count_failed(cudaError_t::NO_DEVICE))),
-            "answers 100",
+            "returns 100",
             false,
         ),
         (
@@ -433,7 +433,7 @@ fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
             library(|library| {
                 library.devices = Err(count_failed(cudaError_t::INSUFFICIENT_DRIVER))
             }),
-            "answers 35",
+            "returns 35",
             false,
         ),
         (
@@ -471,13 +471,13 @@ fn each_trouble_of_a_gpu_is_named_with_its_remedy() {
                 };
                 library.devices.as_mut().unwrap().push(Err(failure));
             }),
-            "cudaDeviceGetAttribute answers 999",
+            "cudaDeviceGetAttribute returns 999",
             true,
         ),
         (
             "a runtime older than cudaLibraryLoadData",
             library(|library| library.lacks = vec!["cudaLibraryLoadData"]),
-            "does without cudaLibraryLoadData",
+            "; without cudaLibraryLoadData",
             true,
         ),
     ];

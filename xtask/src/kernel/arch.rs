@@ -47,7 +47,7 @@ impl FromStr for Arch {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no architecture: write compute_75, sm_75 or 75");
+        let wrong = || format!("`{text}` is not an architecture; write compute_75, sm_75 or 75");
         let bare = text
             .strip_prefix("compute_")
             .or_else(|| text.strip_prefix("sm_"))

@@ -31,10 +31,10 @@ pub const EMBEDDED: &str = Kernel::ClockBlock.committed();
 /// The kernels of the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Kernel {
-    /// Keeps a thread busy: what graphs are held open with.
+    /// Spins for a given time.
     #[default]
     ClockBlock,
-    /// Writes to memory: shows that data survives.
+    /// Writes to memory, for the experiment data-survives.
     NegatedSquares,
 }
 
@@ -83,34 +83,34 @@ impl Kernel {
 /// Which compiler makes the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum With {
-    /// The first of the others that this machine has all the parts for.
+    /// The first of the others for which everything is installed.
     #[default]
     Auto,
     /// cuda_builder with rustc_codegen_nvvm and libNVVM.
     RustCuda,
     /// rustc's own NVPTX backend.
     Rustc,
-    /// No compiler: the PTX committed in kernels-rs/ptx.
+    /// No compiler: use the PTX committed in kernels-rs/ptx.
     Embedded,
 }
 
 /// What the compiler writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Emit {
-    /// What the driver loads.
+    /// PTX, which the driver loads.
     #[default]
     Ptx,
-    /// The step before: LLVM IR, or NVVM IR from rust-cuda.
+    /// The input of the last step: LLVM IR, or NVVM IR with rust-cuda.
     LlvmIr,
 }
 
 /// Options of `cargo xtask kernel`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Args {
-    /// Which kernel.
+    /// The kernel.
     #[arg(long, value_enum, default_value_t)]
     pub kernel: Kernel,
-    /// The compiler; one that is named is used or the task fails.
+    /// The compiler; without it, the best one that is installed.
     #[arg(long, value_enum, default_value_t)]
     pub with: With,
     /// The architecture, such as compute_75 (default: rustc sm_60, rust-cuda
@@ -120,7 +120,7 @@ pub struct Args {
     /// What to write.
     #[arg(long, value_enum, default_value_t)]
     pub emit: Emit,
-    /// Also make it the committed PTX of its compiler in kernels-rs/ptx.
+    /// Also write it to kernels-rs/ptx as the committed PTX of this compiler.
     #[arg(long)]
     pub bless: bool,
 }
@@ -172,15 +172,15 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
 pub fn build(args: &Args, root: &Path, env: &Env) -> anyhow::Result<BuiltKernel> {
     if args.bless && !matches!(args.with, With::Rustc | With::RustCuda) {
         return Err(Trouble::new(
-            "--bless needs a compiler by name",
+            "--bless needs a named compiler",
             "add `--with rustc` or `--with rust-cuda`",
         )
         .into());
     }
     if args.bless && args.emit != Emit::Ptx {
         return Err(Trouble::new(
-            "--bless commits PTX, and --emit llvm-ir writes LLVM IR",
-            "leave one of them out",
+            "--bless needs PTX, and --emit llvm-ir writes LLVM IR",
+            "omit one of them",
         )
         .into());
     }
@@ -263,20 +263,20 @@ fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit, kernel: Kernel) -> any
     if emit != Emit::Ptx {
         return Err(Trouble::new(
             "the committed kernel is PTX; there is no LLVM IR of it",
-            "`--with rustc --emit llvm-ir`",
+            "use `--with rustc --emit llvm-ir`",
         )
         .into());
     }
     let (provenance, _) = Provenance::split_from(&text);
     let is = provenance
         .get("arch")
-        .unwrap_or("of an unknown architecture");
+        .unwrap_or("for an unknown architecture");
     if let Some(wanted) = arch
         && is.parse().as_ref() != Ok(wanted)
     {
         return Err(Trouble::new(
             format!("the committed PTX is {is}, not {}", wanted.sm()),
-            "leave --arch out: the driver compiles it for newer GPUs; or `--with rustc`",
+            "omit --arch, because the driver compiles the PTX for newer GPUs; or use `--with rustc`",
         )
         .into());
     }
@@ -303,7 +303,7 @@ pub fn committed_is_current(root: &Path) -> Result<String, Trouble> {
         if built.is_stale {
             return Err(Trouble::new(
                 format!(
-                    "{file} is of another source than kernels-rs/{} is now",
+                    "{file} was made from another version of kernels-rs/{}",
                     kernel.source()
                 ),
                 format!(
@@ -336,7 +336,7 @@ fn describe(built: &Built) -> String {
         line.push_str(", the committed PTX");
     }
     if built.is_stale {
-        let _ = write!(line, " of another source than {} is now", get("source"));
+        let _ = write!(line, " from another version of {}", get("source"));
     }
     // rust-cuda's PTX needs the driver of its libNVVM; rustc's loads everywhere.
     if let Some(driver) = first_driver(&built.path) {

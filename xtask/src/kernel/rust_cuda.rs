@@ -109,7 +109,7 @@ pub fn build(
                 setup.cuda.release(),
                 arch.compute()
             ),
-            "a newer --arch, a CUDA 12 toolkit in CUDA_PATH, or `--with rustc`",
+            "use a newer --arch, a CUDA 12 toolkit in CUDA_PATH, or `--with rustc`",
         )
         .into());
     }
@@ -175,7 +175,7 @@ fn no_space(root: &Path) -> Result<(), Trouble> {
             "rust-cuda cannot build below a folder with a space in its path: {}",
             root.display()
         ),
-        "move the repository, or `--with rustc`",
+        "move the repository, or use `--with rustc`",
     ))
 }
 
@@ -200,8 +200,8 @@ fn run(setup: &Setup, arch: &Arch, command: &mut Command) -> Result<(), Trouble>
             "rust-cuda could not compile the kernel for {} ({status})",
             arch.compute()
         ),
-        "read the compiler's messages above; `cargo xtask doctor` checks the parts; `--with rustc` \
-         needs none of them",
+        "see the compiler's messages above; `cargo xtask doctor` checks what rust-cuda needs; \
+         `--with rustc` needs none of it",
     ))
 }
 
@@ -294,7 +294,7 @@ fn finish(
         Emit::LlvmIr => (&raw.ir, "ll", ";"),
     };
     let body = fs::read_to_string(raw)
-        .with_context(|| format!("the builder left no {}", raw.display()))?;
+        .with_context(|| format!("the builder wrote no {}", raw.display()))?;
     same_release(&body, &setup.cuda)?;
     let revision = pinned_revision(root)?;
     let mut provenance = Provenance::default();
@@ -358,11 +358,11 @@ fn same_release(body: &str, cuda: &Cuda) -> Result<(), Trouble> {
     match written {
         Some(release) if release != cuda.release() => Err(Trouble::new(
             format!(
-                "the PTX was written by libNVVM of CUDA {release}, and {} holds CUDA {}",
+                "the PTX was written by libNVVM of CUDA {release}, but {} contains CUDA {}",
                 cuda.root.display(),
                 cuda.release()
             ),
-            "another libnvvm.so.4 is loaded first: look at LD_LIBRARY_PATH",
+            "another libnvvm.so.4 is loaded first; check LD_LIBRARY_PATH",
         )),
         _ => Ok(()),
     }

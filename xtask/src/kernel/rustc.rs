@@ -165,7 +165,7 @@ pub fn trial(setup: &Setup, root: &Path) -> Result<String, Trouble> {
         Err(error) => Err(error.downcast::<Trouble>().unwrap_or_else(|error| {
             Trouble::new(
                 format!("{error:#}"),
-                "see that kernels-rs is complete: git status",
+                "check that kernels-rs is complete, with git status",
             )
         })),
     }
@@ -224,7 +224,7 @@ fn run(setup: &Setup, arch: &Arch, command: &mut Command) -> Result<(), Trouble>
         return Err(Trouble::new(
             format!("{} does not know {}", setup.version.line, arch.sm()),
             format!(
-                "an older --arch, such as {}: the driver compiles it for newer GPUs",
+                "use an older --arch, such as {}, which the driver compiles for newer GPUs",
                 setup.default_arch().sm()
             ),
         ));
@@ -234,7 +234,7 @@ fn run(setup: &Setup, arch: &Arch, command: &mut Command) -> Result<(), Trouble>
         return Ok(());
     }
     let remedy = if setup.has_core {
-        "read rustc's words above; `--with embedded` needs no compiler".to_owned()
+        "see rustc's messages above; `--with embedded` needs no compiler".to_owned()
     } else {
         // The stand-in names the compiler's lang items, which move.
         format!(

@@ -48,7 +48,7 @@ pub(super) fn report(root: &Path, bless: bool, strict: bool) -> anyhow::Result<u
             println!("  ok    {name}: {} bytes", code.len());
         } else {
             differ += 1;
-            println!("  FAIL  {name} is not what ptxas makes now");
+            println!("  FAIL  {name} differs from the output of ptxas");
         }
     }
     if bless {
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(
             kept,
             note(repository()).unwrap(),
-            "cargo xtask ptxas --bless makes the machine code anew"
+            "cargo xtask ptxas --bless writes the machine code again"
         );
     }
 

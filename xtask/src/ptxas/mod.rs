@@ -36,10 +36,10 @@ const OLD: [u32; 2] = [60, 70];
 pub struct Args {
     /// PTX files (default: all of kernels-rs/ptx).
     files: Vec<PathBuf>,
-    /// Fail, instead of saying "skipped", when a wheel cannot be fetched.
+    /// Fail if a wheel cannot be downloaded, instead of skipping the check.
     #[arg(long)]
     strict: bool,
-    /// Make the machine code in kernels-rs/cubin anew.
+    /// Write the machine code in kernels-rs/cubin again.
     #[arg(long, conflicts_with = "files")]
     bless: bool,
 }

@@ -177,7 +177,7 @@ pub fn nvcc(env: &Env) -> Result<Nvcc, Trouble> {
 ///
 /// When it is nowhere.
 pub fn sanitizer(env: &Env) -> Result<PathBuf, Trouble> {
-    let remedy = "install the CUDA toolkit's compute-sanitizer; nothing here needs it to run";
+    let remedy = "install the CUDA toolkit's compute-sanitizer; no task needs it";
     tool(env, "compute-sanitizer", remedy)
 }
 

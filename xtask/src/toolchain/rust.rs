@@ -71,7 +71,7 @@ impl Toolchain {
             .run(&self.rustc(), &["--version", "--verbose"])
             .map_err(broken)?;
         parse_version(&text)
-            .ok_or_else(|| broken(format!("it calls itself {:?}", text.lines().next())))
+            .ok_or_else(|| broken(format!("its version is {:?}", text.lines().next())))
     }
 
     /// Checks that a rustup component is there, by the files that rust-cuda
@@ -181,7 +181,7 @@ pub fn pinned_channel(file: &Path) -> Result<String, Trouble> {
     let text = fs::read_to_string(file).map_err(|error| {
         Trouble::new(
             format!("cannot read {}: {error}", file.display()),
-            "git checkout the file",
+            "restore the file with git checkout",
         )
     })?;
     text.lines()
