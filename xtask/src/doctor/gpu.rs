@@ -12,7 +12,7 @@ use std::path::Path;
 
 use cudart_ffi::advice::advice;
 use cudart_ffi::loader::{Attempt, Cudart, Outcome, Search, Version};
-use cudart_ffi::ptx::PtxHeader;
+use cudart_ffi::ptx::{PtxHeader, PtxRefusal};
 use cudart_ffi::table::{FUNCTIONS, Presence};
 use cudart_ffi::types::{cudaDeviceAttr, cudaDeviceProp, cudaError_t};
 
@@ -223,13 +223,16 @@ fn device_checks(
                     )
                 })
                 .map_err(|refusal| {
-                    Trouble::new(
-                        refusal.to_string(),
-                        format!(
+                    let remedy = match refusal {
+                        PtxRefusal::NewerThanDriver { .. } => format!(
                             "{}, or use the PTX that `cargo xtask kernel --with rustc` makes",
                             refusal.remedy()
                         ),
-                    )
+                        PtxRefusal::NotForDevice { .. } => {
+                            format!("{} (--arch)", refusal.remedy())
+                        }
+                    };
+                    Trouble::new(refusal.to_string(), remedy)
                 }),
             None => Err(Trouble::new(
                 format!("{file} is not PTX"),
