@@ -27,6 +27,7 @@ pub mod advice;
 pub mod driver;
 pub mod loader;
 pub mod ptx;
+pub mod simulated_driver;
 pub mod table;
 mod trace;
 pub mod types;

@@ -219,6 +219,17 @@ enums! {
         NOT_SUPPORTED = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
     }
 
+    /// When kernels are loaded (11.7 and later).
+    CUmoduleLoadingMode(c_uint) {
+        EAGER = CU_MODULE_EAGER_LOADING = 1,
+        LAZY = CU_MODULE_LAZY_LOADING = 2,
+    }
+
+    /// An option of a library load (12.0 and later).
+    CUlibraryOption(c_uint) {
+        BINARY_IS_PRESERVED = CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+    }
+
     /// An option of a just-in-time compilation.
     CUjit_option(c_uint) {
         ERROR_LOG_BUFFER = CU_JIT_ERROR_LOG_BUFFER = 5,
@@ -402,6 +413,13 @@ structs! {
         location as location: CUmemLocation = 8,
         win32_handle_meta_data as win32HandleMetaData: *mut c_void = 16,
         alloc_flags as allocFlags: CUmemAllocationFlags = 24,
+    }
+
+    /// Parameters of `cuCtxCreate_v4` (12.5 and later).
+    CUctxCreateParams: 24 bytes {
+        exec_affinity_params as execAffinityParams: *mut c_void = 0,
+        exec_affinity_param_count as numExecAffinityParams: c_int = 8,
+        cig_params as cigParams: *mut c_void = 16,
     }
 
     /// A device's identity.

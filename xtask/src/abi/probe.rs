@@ -233,6 +233,11 @@ pub fn probes(table: &Table, release: Release, gcc: bool) -> Result<[Probe; 2], 
             ordinary.push(not_declared(function));
         }
     }
+    for function in &table.simulated_functions {
+        if expected(function, release) {
+            exported.push(prototype(table, function)?);
+        }
+    }
     for function in &table.traps {
         exported.push(prototype(table, function, "ours")?);
     }

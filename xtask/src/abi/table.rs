@@ -1,6 +1,7 @@
 //! The table under test, and its Rust types as C writes them.
 
 use cudart_ffi::driver::DRIVER_FUNCTIONS;
+use cudart_ffi::simulated_driver::{DriverFunction, SIMULATED_DRIVER_FUNCTIONS};
 use cudart_ffi::watched::WATCHED_FUNCTIONS;
 use cudart_ffi::{
     CONSTANTS, Constant, DRIVER_CONSTANTS, DRIVER_ENUMS, DRIVER_FLAGS, DRIVER_HANDLES,
@@ -22,6 +23,8 @@ pub struct Table {
     /// exported name. What header macros make of a name does not matter to it, because
     /// it wraps all variants.
     pub watched_functions: Vec<Function>,
+    /// Functions of the driver that the simulated runtime exports, all names of them.
+    pub simulated_functions: Vec<Function>,
     /// Functions of the runtime that the table leaves out, as they are from 12.0
     /// on: proof of the reason.
     pub traps: Vec<Function>,
@@ -79,9 +82,53 @@ const NEWER: &[(&str, Release)] = &[
         "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH",
         Release::new(12, 0),
     ),
+    ("CUlibraryOption", Release::new(12, 0)),
+    ("CUctxCreateParams", Release::new(12, 5)),
     ("CUgraphEdgeData", Release::new(12, 3)),
     ("CU_GRAPH_NODE_TYPE_CONDITIONAL", Release::new(12, 3)),
 ];
+
+/// The driver functions that the simulated runtime exports. Older headers lack the newer
+/// ones.
+fn simulated_functions() -> Vec<Function> {
+    let named = |line: &DriverFunction| {
+        let (arguments, since) = (line.arguments, since(line.version));
+        let function = move |name| Function {
+            name,
+            arguments,
+            returns: "CUresult",
+            presence: Presence::Optional,
+            since,
+        };
+        [Some(line.name), line.twin]
+            .into_iter()
+            .flatten()
+            .map(function)
+    };
+    // Those that the host binds or the watch library wraps are compared there.
+    let bound = |function: &Function| {
+        let others = DRIVER_FUNCTIONS.iter().chain(WATCHED_FUNCTIONS);
+        others.into_iter().any(|other| other.name == function.name)
+    };
+    SIMULATED_DRIVER_FUNCTIONS
+        .iter()
+        .flat_map(named)
+        .filter(|function| !bound(function))
+        .collect()
+}
+
+/// A version of the driver's list as the table writes it.
+fn since(version: u32) -> &'static str {
+    match version {
+        11070 => "11.7",
+        12000 => "12.0",
+        12020 => "12.2",
+        12030 => "12.3",
+        12050 => "12.5",
+        12080 => "12.8",
+        _ => "11.4",
+    }
+}
 
 impl Table {
     /// Without what the headers of a release do not have yet.
@@ -114,6 +161,7 @@ impl Table {
             functions: FUNCTIONS.to_vec(),
             driver_functions: DRIVER_FUNCTIONS.to_vec(),
             watched_functions: WATCHED_FUNCTIONS.to_vec(),
+            simulated_functions: simulated_functions(),
             traps: TRAPS.to_vec(),
             layouts,
             constants: [CONSTANTS, FLAGS, DRIVER_CONSTANTS, DRIVER_FLAGS].concat(),
@@ -176,6 +224,8 @@ impl Table {
             "c_int" => "int",
             "c_uint" => "unsigned int",
             "c_ulonglong" => "unsigned long long",
+            "c_uchar" => "unsigned char",
+            "c_ushort" => "unsigned short",
             "usize" => "size_t",
             "u64" if driver => "cuuint64_t",
             "f32" => "float",
@@ -204,6 +254,7 @@ mod tests {
             .filter(real)
             .chain(&table.driver_functions)
             .chain(&table.watched_functions)
+            .chain(&table.simulated_functions)
         {
             table.pointer_to(function, "p").unwrap();
         }
