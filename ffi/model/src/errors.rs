@@ -67,6 +67,51 @@ const ERRORS: &[(i32, &CStr, &CStr)] = &[
     (999, c"cudaErrorUnknown", c"unknown error"),
 ];
 
+/// The driver's names, from `cuda.h`.
+const DRIVER_NAMES: &[(i32, &CStr)] = &[
+    (0, c"CUDA_SUCCESS"),
+    (1, c"CUDA_ERROR_INVALID_VALUE"),
+    (2, c"CUDA_ERROR_OUT_OF_MEMORY"),
+    (3, c"CUDA_ERROR_NOT_INITIALIZED"),
+    (4, c"CUDA_ERROR_DEINITIALIZED"),
+    (34, c"CUDA_ERROR_STUB_LIBRARY"),
+    (46, c"CUDA_ERROR_DEVICE_UNAVAILABLE"),
+    (100, c"CUDA_ERROR_NO_DEVICE"),
+    (101, c"CUDA_ERROR_INVALID_DEVICE"),
+    (200, c"CUDA_ERROR_INVALID_IMAGE"),
+    (201, c"CUDA_ERROR_INVALID_CONTEXT"),
+    (209, c"CUDA_ERROR_NO_BINARY_FOR_GPU"),
+    (214, c"CUDA_ERROR_ECC_UNCORRECTABLE"),
+    (218, c"CUDA_ERROR_INVALID_PTX"),
+    (221, c"CUDA_ERROR_JIT_COMPILER_NOT_FOUND"),
+    (222, c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+    (223, c"CUDA_ERROR_JIT_COMPILATION_DISABLED"),
+    (304, c"CUDA_ERROR_OPERATING_SYSTEM"),
+    (400, c"CUDA_ERROR_INVALID_HANDLE"),
+    (401, c"CUDA_ERROR_ILLEGAL_STATE"),
+    (500, c"CUDA_ERROR_NOT_FOUND"),
+    (600, c"CUDA_ERROR_NOT_READY"),
+    (700, c"CUDA_ERROR_ILLEGAL_ADDRESS"),
+    (702, c"CUDA_ERROR_LAUNCH_TIMEOUT"),
+    (709, c"CUDA_ERROR_CONTEXT_IS_DESTROYED"),
+    (719, c"CUDA_ERROR_LAUNCH_FAILED"),
+    (801, c"CUDA_ERROR_NOT_SUPPORTED"),
+    (802, c"CUDA_ERROR_SYSTEM_NOT_READY"),
+    (803, c"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    (804, c"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+    (900, c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+    (901, c"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
+    (902, c"CUDA_ERROR_STREAM_CAPTURE_MERGE"),
+    (903, c"CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"),
+    (904, c"CUDA_ERROR_STREAM_CAPTURE_UNJOINED"),
+    (905, c"CUDA_ERROR_STREAM_CAPTURE_ISOLATION"),
+    (906, c"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"),
+    (907, c"CUDA_ERROR_CAPTURED_EVENT"),
+    (908, c"CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"),
+    (910, c"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"),
+    (999, c"CUDA_ERROR_UNKNOWN"),
+];
+
 fn find(code: i32) -> Option<&'static (i32, &'static CStr, &'static CStr)> {
     ERRORS.iter().find(|(known, _, _)| *known == code)
 }
@@ -81,6 +126,25 @@ pub fn name(code: i32) -> &'static CStr {
 #[must_use]
 pub fn text(code: i32) -> &'static CStr {
     find(code).map_or(UNKNOWN, |(_, _, text)| text)
+}
+
+/// The driver's name of a code; `None` for one that it does not know.
+#[must_use]
+pub fn driver_name(code: i32) -> Option<&'static CStr> {
+    DRIVER_NAMES
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, name)| *name)
+}
+
+/// The driver's text of a code, which is the runtime's.
+#[must_use]
+pub fn driver_text(code: i32) -> Option<&'static CStr> {
+    driver_name(code).map(|_| match code {
+        // Codes whose texts the runtime words in another way.
+        709 => c"context is destroyed",
+        _ => text(code),
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +162,21 @@ mod tests {
             assert_eq!(name(code).to_str(), Ok(constant.name));
         }
         assert_eq!(cudaError_t(1).known_name(), name(1).to_str().ok());
+    }
+
+    #[test]
+    fn every_code_of_the_drivers_table_has_its_own_name_here() {
+        for constant in cudart_ffi::types::DRIVER_CONSTANTS {
+            if constant.type_name != "CUresult" {
+                continue;
+            }
+            let code = i32::try_from(constant.value).unwrap();
+            let name = driver_name(code).map(|name| name.to_str().unwrap());
+            assert_eq!(name, Some(constant.name));
+            assert!(driver_text(code).is_some());
+        }
+        assert_eq!(driver_name(123_456), None);
+        assert_eq!(driver_text(123_456), None);
     }
 
     #[test]

@@ -15,6 +15,49 @@ macro_rules! with_those_of_other_programs {
         $callback! {
             $($lines)*
 
+            optional [11.4] fn cudaGetDevice(device: *mut c_int) -> cudaError_t;
+            optional [11.4] fn cudaDeviceReset() -> cudaError_t;
+            optional [11.4] fn cudaDeviceGetStreamPriorityRange(least_priority: *mut c_int, greatest_priority: *mut c_int) -> cudaError_t;
+
+            optional [11.4] fn cudaMallocManaged(dev_ptr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t;
+            optional [11.4] fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t;
+            optional [11.4] fn cudaHostAlloc(ptr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t;
+            optional [11.4] fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t;
+            optional [11.4] fn cudaMallocPitch(dev_ptr: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> cudaError_t;
+            optional [11.4] fn cudaMallocFromPoolAsync(ptr: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t) -> cudaError_t;
+            optional [11.4] fn cudaDeviceGetMemPool(mem_pool: *mut cudaMemPool_t, device: c_int) -> cudaError_t;
+            optional [11.4] fn cudaMemcpy(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t;
+            optional [11.4] fn cudaMemset(dev_ptr: *mut c_void, value: c_int, count: usize) -> cudaError_t;
+
+            optional [11.4] fn cudaStreamCreate(stream: *mut cudaStream_t) -> cudaError_t;
+            optional [11.4] fn cudaStreamCreateWithPriority(stream: *mut cudaStream_t, flags: c_uint, priority: c_int) -> cudaError_t;
+            optional [11.4] fn cudaStreamGetPriority(stream: cudaStream_t, priority: *mut c_int) -> cudaError_t;
+            optional [11.4] fn cudaStreamGetFlags(stream: cudaStream_t, flags: *mut c_uint) -> cudaError_t;
+            optional [11.4] fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t;
+            optional [11.4] fn cudaLaunchHostFunc(stream: cudaStream_t, function: CUhostFn, user_data: *mut c_void) -> cudaError_t;
+
+            optional [12.0] fn cudaGraphInstantiate(exec: *mut cudaGraphExec_t, graph: cudaGraph_t, flags: c_ulonglong) -> cudaError_t;
+            optional [12.0] fn cudaGraphInstantiateWithParams(exec: *mut cudaGraphExec_t, graph: cudaGraph_t, params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) -> cudaError_t;
+            optional [12.0] fn cudaGraphExecUpdate(exec: cudaGraphExec_t, graph: cudaGraph_t, result_info: *mut CUgraphExecUpdateResultInfo) -> cudaError_t;
+            optional [12.0] fn cudaGraphExecGetFlags(exec: cudaGraphExec_t, flags: *mut u64) -> cudaError_t;
+            optional [11.4] fn cudaGraphDebugDotPrint(graph: cudaGraph_t, path: *const c_char, flags: c_uint) -> cudaError_t;
+            optional [11.4] fn cudaGraphGetNodes(graph: cudaGraph_t, nodes: *mut cudaGraphNode_t, num_nodes: *mut usize) -> cudaError_t;
+            optional [11.4] fn cudaGraphGetRootNodes(graph: cudaGraph_t, nodes: *mut cudaGraphNode_t, num_nodes: *mut usize) -> cudaError_t;
+            optional [13.0] fn cudaGraphGetEdges(graph: cudaGraph_t, from: *mut cudaGraphNode_t, to: *mut cudaGraphNode_t, edge_data: *mut CUgraphEdgeData, num_edges: *mut usize) -> cudaError_t;
+            optional [11.4] fn cudaGraphNodeGetType(node: cudaGraphNode_t, kind: *mut CUgraphNodeType) -> cudaError_t;
+            optional [13.0] fn cudaGraphNodeGetDependencies(node: cudaGraphNode_t, dependencies: *mut cudaGraphNode_t, edge_data: *mut CUgraphEdgeData, dependency_count: *mut usize) -> cudaError_t;
+            optional [13.0] fn cudaGraphNodeGetDependentNodes(node: cudaGraphNode_t, dependents: *mut cudaGraphNode_t, edge_data: *mut CUgraphEdgeData, dependent_count: *mut usize) -> cudaError_t;
+            optional [11.4] fn cudaGraphKernelNodeGetParams(node: cudaGraphNode_t, params: *mut cudaKernelNodeParams) -> cudaError_t;
+            optional [11.4] fn cudaGraphKernelNodeSetParams(node: cudaGraphNode_t, params: *const cudaKernelNodeParams) -> cudaError_t;
+            optional [11.4] fn cudaGraphMemsetNodeGetParams(node: cudaGraphNode_t, params: *mut CUDA_MEMSET_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphHostNodeGetParams(node: cudaGraphNode_t, params: *mut CUDA_HOST_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphChildGraphNodeGetGraph(node: cudaGraphNode_t, graph: *mut cudaGraph_t) -> cudaError_t;
+            optional [11.4] fn cudaGraphAddMemcpyNode1D(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t;
+            optional [11.4] fn cudaGraphAddMemsetNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, params: *const CUDA_MEMSET_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphAddHostNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, params: *const CUDA_HOST_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphAddEventRecordNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, event: cudaEvent_t) -> cudaError_t;
+            optional [11.4] fn cudaGraphAddEventWaitNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, event: cudaEvent_t) -> cudaError_t;
+
             optional [11.4] fn cudaPeekAtLastError() -> cudaError_t;
 
             optional [11.4] fn cudaStreamIsCapturing(stream: cudaStream_t, status: *mut c_uint) -> cudaError_t;

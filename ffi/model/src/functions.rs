@@ -55,6 +55,22 @@ impl FunctionId {
             && self.line().1 == "cudaError_t"
     }
 
+    /// Whether it makes a context current where none is: all but questions to devices
+    /// and to the thread.
+    #[must_use]
+    pub fn uses_context(self) -> bool {
+        !self.needs_no_driver()
+            && !matches!(
+                self,
+                Self::cudaGetDeviceCount
+                    | Self::cudaGetDevice
+                    | Self::cudaDeviceGetAttribute
+                    | Self::cudaGetDeviceProperties
+                    | Self::cudaGetDeviceProperties_v2
+                    | Self::cudaThreadExchangeStreamCaptureMode
+            )
+    }
+
     /// Whether it works without a driver and a device.
     #[must_use]
     pub fn needs_no_driver(self) -> bool {

@@ -1,7 +1,7 @@
 //! Which model a call talks to: the process's own, or one that a test made for
 //! its thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -220,6 +220,10 @@ pub(crate) struct ThreadState {
     pub(crate) number: u64,
     /// What `cudaThreadExchangeStreamCaptureMode` set last.
     pub(crate) capture_mode: cudaStreamCaptureMode,
+    /// A context is current.
+    pub(crate) has_context: bool,
+    /// The call that runs takes the null stream as the thread's own default stream.
+    pub(crate) per_thread_default: bool,
 }
 
 impl ThreadState {
@@ -228,12 +232,43 @@ impl ThreadState {
         last_error: cudaError_t::SUCCESS,
         number: 0,
         capture_mode: cudaStreamCaptureMode::GLOBAL,
+        has_context: false,
+        per_thread_default: false,
     };
+}
+
+thread_local! {
+    static PER_THREAD_DEFAULT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a call in which the null stream is the thread's own default stream.
+pub(crate) fn with_per_thread_default<T>(call: impl FnOnce() -> T) -> T {
+    let before = PER_THREAD_DEFAULT.replace(true);
+    let result = call();
+    PER_THREAD_DEFAULT.set(before);
+    result
+}
+
+/// Sets the thread's last error in the model that its calls go to.
+pub(crate) fn set_last_error(error: cudaError_t) {
+    let (_, mut state) = current();
+    state.last_error = error;
+    keep(state);
 }
 
 struct Thread {
     process: ThreadState,
     isolated: Vec<(Arc<Instance>, ThreadState)>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if self.process.number != 0
+            && let Some(process) = PROCESS.get()
+        {
+            process.lock().runtime.thread_ended(self.process.number);
+        }
+    }
 }
 
 thread_local! {
@@ -258,6 +293,7 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     if state.number == 0 {
         state.number = THREADS.fetch_add(1, Ordering::Relaxed) + 1;
     }
+    state.per_thread_default = PER_THREAD_DEFAULT.get();
     let instance = instance.unwrap_or_else(|| Arc::clone(process(Instance::from_environment)));
     (instance, state)
 }

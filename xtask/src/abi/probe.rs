@@ -235,7 +235,7 @@ pub fn probes(table: &Table, release: Release, gcc: bool) -> Result<[Probe; 2], 
     }
     for function in &table.simulated_functions {
         if expected(function, release) {
-            exported.push(prototype(table, function)?);
+            exported.push(prototype(table, function, "simulated")?);
         }
     }
     for function in &table.traps {
@@ -322,7 +322,7 @@ fn constant_questions(table: &Table, constant: &Constant, gcc: bool) -> Vec<Ques
     questions
 }
 
-/// A function that two lists have is asked for twice, each time under another `prefix`.
+/// A function that several lists have is compared for each of them, each time under another `prefix`.
 fn prototype(table: &Table, function: &Function, prefix: &str) -> Result<Question, String> {
     let pointer = format!("{prefix}_{}", function.name);
     Ok(Question {

@@ -105,16 +105,7 @@ fn simulated_functions() -> Vec<Function> {
             .flatten()
             .map(function)
     };
-    // Those that the host binds or the watch library wraps are compared there.
-    let bound = |function: &Function| {
-        let others = DRIVER_FUNCTIONS.iter().chain(WATCHED_FUNCTIONS);
-        others.into_iter().any(|other| other.name == function.name)
-    };
-    SIMULATED_DRIVER_FUNCTIONS
-        .iter()
-        .flat_map(named)
-        .filter(|function| !bound(function))
-        .collect()
+    SIMULATED_DRIVER_FUNCTIONS.iter().flat_map(named).collect()
 }
 
 /// A version of the driver's list as the table writes it.

@@ -39,10 +39,29 @@ impl Call<'_> {
             thread: self.thread.number,
             mode: self.thread.capture_mode,
             device: self.thread.device,
+            per_thread_default: self.thread.per_thread_default,
         };
         let runtime = &mut self.state().runtime;
         runtime.set_caller(caller);
         runtime
+    }
+
+    /// Makes the primary context of the thread's device current.
+    pub(super) fn use_device(&mut self) {
+        let (thread, device) = (self.thread.number, self.thread.device);
+        self.runtime().use_device(thread, device);
+        self.thread.has_context = true;
+    }
+
+    /// Why no call works, if so: the environment names what is not there, or a fault has
+    /// corrupted the context, or the process is a forked child.
+    pub(super) fn broken(&mut self) -> Option<cudaError_t> {
+        let state = self.state();
+        if state.misconfigured || state.forked {
+            Some(cudaError_t::INITIALIZATION_ERROR)
+        } else {
+            state.corrupted
+        }
     }
 
     /// Does the work on memory that the call has queued, without the lock, after the work
@@ -123,28 +142,49 @@ pub(super) fn run(
     body: impl FnOnce(&mut Call<'_>) -> Result<(), cudaError_t>,
 ) -> cudaError_t {
     let (instance, thread) = instance::current();
-    let mut call = Call {
-        state: Some(instance.lock()),
-        instance: &instance,
-        thread,
-    };
+    let mut call = begin(&instance, thread);
+    let mut first = false;
     let result = match refused(call.state(), function) {
         Some(code) => Err(code),
-        None => call
-            .runtime()
-            .allowed_beside_captures(function)
-            .and_then(|()| body(&mut call)),
+        None => {
+            first = !call.thread.has_context && function.uses_context();
+            if first {
+                call.use_device();
+            }
+            call.runtime()
+                .allowed_beside_captures(function)
+                .and_then(|()| body(&mut call))
+        }
     };
-    call.do_work();
     let code = result.err().unwrap_or(cudaError_t::SUCCESS);
     // "Not ready" is an answer and no error that is remembered.
     if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {
         call.thread.last_error = code;
     }
+    end(call);
+    if first {
+        // The runtime has initialised the driver.
+        super::driver::load_injection();
+    }
+    code
+}
+
+/// Begins a call of this thread.
+pub(super) fn begin(instance: &Instance, thread: ThreadState) -> Call<'_> {
+    Call {
+        state: Some(instance.lock()),
+        instance,
+        thread,
+    }
+}
+
+/// Ends a call: functions of the program that it has reached are called, and the
+/// thread's state is kept.
+pub(super) fn end(mut call: Call<'_>) {
+    call.do_work();
     let thread = call.thread;
     drop(call);
     instance::keep(thread);
-    code
 }
 
 /// Counts the call, and says why it ends before it begins, if it does.

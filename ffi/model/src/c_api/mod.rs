@@ -11,6 +11,7 @@
 #![allow(unsafe_code, reason = "it exports C functions")]
 
 mod calls;
+pub mod driver;
 mod entry;
 #[cfg(unix)]
 mod fork;

@@ -12,6 +12,8 @@ use crate::objects::id::{EventId, MemoryId};
 pub struct Exec {
     /// The graph's memory, if it has alloc nodes.
     pub memory: Option<MemoryId>,
+    /// The flags that it was made with.
+    pub flags: u64,
     /// A launch first frees what the last one left (R19).
     pub auto_free: bool,
     /// The allocations that it leaves to others to free.

@@ -123,11 +123,50 @@ pub struct KernelNode {
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// The arguments; one longer than 8 bytes is 0. They stay where they are for the
-    /// node's life: programs get pointers to them.
-    pub arguments: Box<[u64]>,
+    /// The arguments.
+    pub arguments: Arguments,
     /// How long it lasts.
     pub duration: Nanos,
+}
+
+/// The arguments of a kernel node, each of at most 8 bytes: a longer one is 0. They stay
+/// where they are for the node's life, since programs get pointers to them.
+#[derive(Debug)]
+pub struct Arguments {
+    values: Box<[u64]>,
+    /// Where each value is.
+    addresses: Box<[u64]>,
+}
+
+impl Arguments {
+    /// The arguments with these values.
+    #[must_use]
+    pub fn new(values: Vec<u64>) -> Self {
+        let values = values.into_boxed_slice();
+        let addresses = values
+            .iter()
+            .map(|value| core::ptr::from_ref(value) as u64)
+            .collect();
+        Self { values, addresses }
+    }
+
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// Where each value is.
+    #[must_use]
+    pub fn addresses(&self) -> &[u64] {
+        &self.addresses
+    }
+}
+
+impl Clone for Arguments {
+    fn clone(&self) -> Self {
+        Self::new(self.values.to_vec())
+    }
 }
 
 /// A node.

@@ -44,7 +44,11 @@ kinds! {
     5 Event EventId "an event";
     6 Library LibraryId "a loaded library of kernels";
     7 Kernel KernelId "a kernel of a library";
+    8 Context ContextId "a context";
     9 Memory MemoryId "the memory of a graph";
+    10 Module ModuleId "a module of the driver's";
+    11 DriverFunction DriverFunctionId "a function of a module";
+    12 Physical PhysicalId "physical memory that the program maps";
 }
 
 /// How many bits of a handle say which of the objects in one place it names.

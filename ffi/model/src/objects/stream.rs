@@ -24,6 +24,8 @@ pub struct Stream {
     pub device: usize,
     /// How it orders itself with the default stream.
     pub kind: StreamKind,
+    /// What it was made with: no priority counts here.
+    pub priority: i32,
     /// When everything in it so far is over; waits for events included.
     pub end: Nanos,
     /// The last launch of a graph with memory nodes in it, and the last one of

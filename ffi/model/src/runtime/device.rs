@@ -91,6 +91,27 @@ impl Runtime {
         })
     }
 
+    /// A number for the device that is the same in every process: made from the
+    /// profile's name for it.
+    ///
+    /// # Errors
+    ///
+    /// 101 for a device that is not there.
+    pub fn device_uuid(&self, device: i32) -> Outcome<[u8; 16]> {
+        self.device(device)?;
+        let mut uuid = [0; 16];
+        for (byte, from) in uuid
+            .iter_mut()
+            .zip(self.profile.device_name.bytes().cycle())
+        {
+            *byte = from;
+        }
+        if let Some(last) = uuid.last_mut() {
+            *last = u8::try_from(device).unwrap_or(u8::MAX);
+        }
+        Ok(uuid)
+    }
+
     /// When `cudaDeviceSynchronize` on the device returns.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Libraries of kernels.
 
+use std::ffi::{CStr, CString};
+
 use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
@@ -18,6 +20,8 @@ pub struct Library {
 #[derive(Debug)]
 pub struct Kernel {
     code: KernelCode,
+    /// Its name as a program gets it.
+    name: CString,
 }
 
 /// What a kernel node launches.
@@ -68,6 +72,13 @@ impl KernelRequest {
     }
 }
 
+impl Library {
+    /// Whether a kernel is one of it.
+    pub(super) fn has(&self, kernel: KernelId) -> bool {
+        self.kernels.contains(&kernel)
+    }
+}
+
 impl Runtime {
     /// `cudaLibraryLoadData` of a PTX text.
     ///
@@ -84,7 +95,10 @@ impl Runtime {
         for code in codes {
             kernels.push(
                 self.kernels
-                    .insert(Kernel { code })
+                    .insert(Kernel {
+                        name: CString::new(code.name.as_str()).unwrap_or_default(),
+                        code,
+                    })
                     .ok_or(())
                     .map_err(full)?,
             );
@@ -145,6 +159,18 @@ impl Runtime {
         Id::from_handle(handle)
             .and_then(|id| self.kernels.get(id))
             .map(|kernel| &kernel.code)
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// `cuFuncGetName` of a kernel handle.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no kernel.
+    pub fn kernel_name(&self, handle: u64) -> Outcome<&CStr> {
+        Id::from_handle(handle)
+            .and_then(|id| self.kernels.get(id))
+            .map(|kernel| kernel.name.as_c_str())
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 

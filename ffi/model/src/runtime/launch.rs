@@ -50,6 +50,7 @@ impl Runtime {
             .collect();
         let exec = Exec {
             memory: graph.memory,
+            flags,
             auto_free,
             unfreed,
             frees: graph.frees_elsewhere().collect(),
@@ -79,6 +80,18 @@ impl Runtime {
             memory.shrink_to_fit();
         }
         Ok(exec.to_handle())
+    }
+
+    /// `cudaGraphExecGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no exec.
+    pub fn exec_flags(&self, handle: u64) -> Outcome<u64> {
+        Id::from_handle(handle)
+            .and_then(|id| self.execs.get(id))
+            .map(|exec| exec.flags)
+            .ok_or(cudaError_t::INVALID_VALUE)
     }
 
     /// `cudaGraphExecDestroy`: at once, even while it runs; frees nothing (R16,

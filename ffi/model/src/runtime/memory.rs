@@ -147,11 +147,12 @@ impl Runtime {
     pub(super) fn is_allocated(&self, address: u64, bytes: u64) -> bool {
         self.devices.iter().any(|device| {
             device.heap.contains(address, bytes) || device.async_pool.contains(address, bytes)
-        }) || self.live_around(address).is_some_and(|(start, length)| {
-            address
-                .checked_add(bytes)
-                .is_some_and(|end| end <= start + length)
-        })
+        }) || self.physical.contains(address, bytes)
+            || self.live_around(address).is_some_and(|(start, length)| {
+                address
+                    .checked_add(bytes)
+                    .is_some_and(|end| end <= start + length)
+            })
     }
 
     /// The first address and the bytes of the live graph allocation that starts at an

@@ -6,13 +6,17 @@
 //! `launch`, `kernels`.
 
 mod capture;
+mod contexts;
 mod device;
+mod dot;
 mod graphs;
 mod host_memory;
 mod kernels;
 mod launch;
 mod memory;
+mod modules;
 mod nodes;
+mod physical;
 mod queries;
 mod stream_ordered;
 mod streams;
@@ -27,7 +31,9 @@ pub use capture::{Caller, CaptureInfo};
 pub use device::Properties;
 pub use graphs::AllocRequest;
 pub use kernels::KernelRequest;
+pub use physical::GRANULARITY as PHYSICAL_GRANULARITY;
 pub use queries::{Edge, UpdateRefused};
+pub use streams::STREAM_PRIORITIES;
 
 use crate::clock::{Clock, ClockKind, Nanos};
 use crate::memory::address::VaSegments;
@@ -42,8 +48,11 @@ use crate::objects::slab::Slab;
 use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
 use capture::Captures;
+use contexts::Contexts;
 use host_memory::HostAllocation;
 use kernels::{Kernel, Library};
+use modules::{Function, Module};
+use physical::PhysicalMemory;
 pub use work::{Backing, Stretch, WorkQueue, carry_out};
 
 /// What a call gives: a value, or the code that it returns instead.
@@ -99,6 +108,8 @@ struct Device {
     /// The same for its blocking streams, which the default stream waits for.
     blocking_end: Nanos,
     default_stream: StreamId,
+    /// Bytes of physical memory that the program created itself.
+    created_bytes: u64,
 }
 
 /// One modelled runtime.
@@ -133,6 +144,10 @@ pub struct Runtime {
     caller: Caller,
     /// The process is a forked child whose parent has used CUDA.
     forked: bool,
+    contexts: Contexts,
+    physical: PhysicalMemory,
+    modules: Slab<kind::Module, Module>,
+    functions: Slab<kind::DriverFunction, Function>,
 }
 
 impl Runtime {
@@ -146,6 +161,7 @@ impl Runtime {
             let stream = Stream {
                 device,
                 kind: StreamKind::Default,
+                priority: 0,
                 end: 0,
                 graphs: [None; 2],
             };
@@ -162,6 +178,7 @@ impl Runtime {
                 end: 0,
                 blocking_end: 0,
                 default_stream,
+                created_bytes: 0,
             });
         }
         Self {
@@ -182,6 +199,10 @@ impl Runtime {
             host: BTreeMap::new(),
             work: WorkQueue::default(),
             per_thread: HashMap::new(),
+            contexts: Contexts::default(),
+            physical: PhysicalMemory::default(),
+            modules: Slab::default(),
+            functions: Slab::default(),
             captures: Captures::default(),
             caller: Caller::default(),
             forked: false,
@@ -304,6 +325,7 @@ impl Device {
             .saturating_sub(profile.start_bytes())
             .saturating_sub(self.heap.physical_bytes())
             .saturating_sub(self.async_pool.reserved())
+            .saturating_sub(self.created_bytes)
             .saturating_sub(self.pool.reserved().saturating_mul(profile.block_bytes()))
     }
 }

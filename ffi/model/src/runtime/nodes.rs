@@ -6,7 +6,7 @@ use cudart_ffi::cudaError_t;
 
 use super::{KernelRequest, Outcome, Runtime};
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
-use crate::objects::graph::{KernelNode, Work};
+use crate::objects::graph::{Arguments, KernelNode, Work};
 use crate::objects::id::{EventId, Id};
 use crate::profile::nanos;
 
@@ -50,7 +50,7 @@ impl Runtime {
         let id = self.graph_id(graph)?;
         self.dependencies(id, dependencies)?;
         let node = self.kernel_node(request, arguments)?;
-        let effect = self.kernel_effect(request, node.arguments.to_vec());
+        let effect = self.kernel_effect(request, node.arguments.values().to_vec());
         let handle = self.add_node(graph, dependencies, Work::Kernel(Box::new(node)))?;
         if let Some(effect) = effect {
             self.note_effect(handle, effect)?;
@@ -68,7 +68,7 @@ impl Runtime {
             grid: request.grid,
             block: request.block,
             shared_bytes: request.shared_bytes,
-            arguments: arguments.into(),
+            arguments: Arguments::new(arguments),
             duration,
         })
     }
@@ -87,7 +87,7 @@ impl Runtime {
     ) -> Outcome {
         self.kernel_node_params(node)?;
         let new = self.kernel_node(request, arguments)?;
-        let effect = self.kernel_effect(request, new.arguments.to_vec());
+        let effect = self.kernel_effect(request, new.arguments.values().to_vec());
         let place = self.node_place(node)?;
         let graph = self
             .graphs

@@ -45,6 +45,27 @@ impl Runtime {
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
+    /// `cudaMallocFromPoolAsync`: the default pools are the only ones.
+    ///
+    /// # Errors
+    ///
+    /// As for [`malloc_async`](Self::malloc_async), and 1 for what is no pool of the
+    /// stream's device.
+    pub fn malloc_from_pool(
+        &mut self,
+        bytes: u64,
+        pool: u64,
+        stream: u64,
+        current: i32,
+    ) -> Outcome<u64> {
+        let id = self.any_stream(stream, current)?;
+        let device = self.streams.get(id).map_or(0, |stream| stream.device);
+        if pool != DEFAULT_POOL + device as u64 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        self.malloc_async(bytes, stream, current)
+    }
+
     /// Frees memory of a pool at a time. Whether any starts at the address.
     pub(super) fn free_pooled(&mut self, address: u64, time: crate::clock::Nanos) -> bool {
         self.devices

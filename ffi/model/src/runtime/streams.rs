@@ -18,6 +18,9 @@ const EVENT_INTERPROCESS: u32 = 4;
 /// `cudaEventBlockingSync`.
 const EVENT_BLOCKING_SYNC: u32 = 1;
 
+/// The least and the greatest priority of a stream, as on the H200.
+pub const STREAM_PRIORITIES: [i32; 2] = [0, -5];
+
 impl Runtime {
     /// The stream that a handle names, for a call that a capture does not take; null
     /// is the current device's default one.
@@ -49,11 +52,11 @@ impl Runtime {
     ///
     /// 400 for a handle that names none.
     pub fn any_stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
+        if handle == PER_THREAD || handle == 0 && self.caller.per_thread_default {
+            return self.per_thread_stream(current);
+        }
         if matches!(handle, 0 | LEGACY) {
             return Ok(self.device(current)?.1.default_stream);
-        }
-        if handle == PER_THREAD {
-            return self.per_thread_stream(current);
         }
         Id::from_handle(handle)
             .filter(|&id| self.streams.get(id).is_some())
@@ -67,16 +70,18 @@ impl Runtime {
         if let Some(&id) = self.per_thread.get(&key) {
             return Ok(id);
         }
-        let id = self.new_stream(device, StreamKind::Blocking)?;
+        let id = self.new_stream(device, StreamKind::Blocking, 0)?;
         self.per_thread.insert(key, id);
         Ok(id)
     }
 
-    fn new_stream(&mut self, device: usize, kind: StreamKind) -> Outcome<StreamId> {
+    fn new_stream(&mut self, device: usize, kind: StreamKind, priority: i32) -> Outcome<StreamId> {
+        let [least, greatest] = STREAM_PRIORITIES;
         self.streams
             .insert(Stream {
                 device,
                 kind,
+                priority: priority.clamp(greatest, least),
                 end: 0,
                 graphs: [None; 2],
             })
@@ -89,13 +94,69 @@ impl Runtime {
     ///
     /// 1 for an unknown flag.
     pub fn stream_create(&mut self, flags: u32, current: i32) -> Outcome<u64> {
+        self.stream_create_with_priority(flags, 0, current)
+    }
+
+    /// `cudaStreamCreateWithPriority`; a priority out of the range is taken as the
+    /// nearest in it.
+    ///
+    /// # Errors
+    ///
+    /// 1 for an unknown flag.
+    pub fn stream_create_with_priority(
+        &mut self,
+        flags: u32,
+        priority: i32,
+        current: i32,
+    ) -> Outcome<u64> {
         let kind = match flags {
             stream_flags::DEFAULT => StreamKind::Blocking,
             stream_flags::NON_BLOCKING => StreamKind::NonBlocking,
             _ => return Err(cudaError_t::INVALID_VALUE),
         };
         let (device, _) = self.device(current)?;
-        self.new_stream(device, kind).map(Id::to_handle)
+        self.new_stream(device, kind, priority).map(Id::to_handle)
+    }
+
+    /// A thread has ended, and with it its default streams; work in them goes on.
+    pub(super) fn drop_thread_streams(&mut self, thread: u64) {
+        let gone: Vec<_> = self
+            .per_thread
+            .extract_if(|(owner, _), _| *owner == thread)
+            .collect();
+        for (_, stream) in gone {
+            self.streams.remove(stream);
+            self.capture_lost_stream(stream);
+        }
+    }
+
+    /// `cudaStreamGetPriority`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream.
+    pub fn stream_priority(&mut self, handle: u64, current: i32) -> Outcome<i32> {
+        let id = self.any_stream(handle, current)?;
+        let stream = self.streams.get(id);
+        stream
+            .map(|stream| stream.priority)
+            .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// `cuStreamGetCtx`: the current context, if the stream is on its device, else the
+    /// primary one. Policy: a stream does not remember in which context it was made.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no stream.
+    pub fn stream_context(&mut self, handle: u64, thread: u64, current: i32) -> Outcome<u64> {
+        let id = self.any_stream(handle, current)?;
+        let device = self.streams.get(id).map_or(0, |stream| stream.device);
+        let device = i32::try_from(device).unwrap_or(i32::MAX);
+        if self.current_device(thread) == Ok(device) {
+            return Ok(self.context_current(thread));
+        }
+        self.primary_handle(device)
     }
 
     /// `cudaStreamDestroy`: work in it goes on.

@@ -152,6 +152,14 @@ impl Runtime {
                 next = next.min(above.unwrap_or(u64::MAX));
             }
         }
+        if let Some((start, bytes, contents)) = self.physical.find(address) {
+            return Stretch {
+                start: address,
+                end: start.saturating_add(bytes),
+                backing: Backing::Device(contents.share(), address - start),
+            };
+        }
+        next = next.min(self.physical.next_above(address).unwrap_or(u64::MAX));
         let in_host = self.host_memory_end(address);
         Stretch {
             start: address,

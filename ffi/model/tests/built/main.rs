@@ -2,11 +2,14 @@
 //! Python on it.
 #![cfg(target_os = "linux")]
 
+mod driver;
+
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use cudart_ffi::simulated_driver::SIMULATED_DRIVER_FUNCTIONS;
 use cudart_model::FunctionId;
 use object::{Object, ObjectSymbol};
 
@@ -67,10 +70,12 @@ fn the_library_exports_the_listed_functions_and_nothing_else() {
         .filter(|symbol| symbol.is_definition() && symbol.is_global())
         .map(|symbol| symbol.name().expect("names are text"))
         .collect();
-    let listed: BTreeSet<&str> = FunctionId::ALL
+    let runtime = FunctionId::ALL.iter().map(|function| function.name());
+    let driver = SIMULATED_DRIVER_FUNCTIONS
         .iter()
-        .map(|function| function.name())
-        .collect();
+        .flat_map(|line| [Some(line.name), line.twin])
+        .flatten();
+    let listed: BTreeSet<&str> = runtime.chain(driver).collect();
     assert_eq!(exported, listed);
 }
 

@@ -7,6 +7,7 @@ use cudart_ffi::types::*;
 use super::super::entry::run;
 use super::super::pointers::{not_null, string, write};
 use crate::functions::FunctionId as F;
+use crate::runtime::Outcome;
 
 /// More options than `cudaJitOption` has.
 const MAX_JIT_OPTIONS: c_uint = 64;
@@ -28,14 +29,8 @@ pub(in crate::c_api) unsafe fn cudaLibraryLoadData(
 ) -> cudaError_t {
     run(F::cudaLibraryLoadData, |call| {
         let out = not_null(library)?;
-        let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
-        // SAFETY: the program promises code that can be read: machine code is
-        // longer than its mark, and PTX ends in NUL, where this stops.
-        if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
-            return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
-        }
-        // SAFETY: what is no machine code is a NUL-terminated text.
-        let ptx = unsafe { string(code.cast())? };
+        // SAFETY: the program promises code that can be read.
+        let ptx = unsafe { ptx_of(code)? };
         match call.runtime().library_load(&ptx) {
             Ok(handle) => {
                 // SAFETY: not null, and the program promises that it can be written.
@@ -59,6 +54,22 @@ pub(in crate::c_api) unsafe fn cudaLibraryLoadData(
     })
 }
 
+/// The PTX text that a program loads. Machine code is not run here.
+///
+/// # Safety
+///
+/// `code` must be null or code as the library calls take it: machine code is longer than
+/// its mark, and PTX ends in NUL.
+pub(in crate::c_api) unsafe fn ptx_of(code: *const c_void) -> Outcome<String> {
+    let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
+    // SAFETY: the caller's promise; the comparison stops at a NUL.
+    if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
+        return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
+    }
+    // SAFETY: what is no machine code is a NUL-terminated text.
+    unsafe { string(code.cast()) }
+}
+
 /// # Safety
 ///
 /// Bytes up to the first that differs from `mark` must be readable.
@@ -75,7 +86,7 @@ unsafe fn starts_with(code: *const u8, mark: [u8; 4]) -> bool {
 ///
 /// Both arrays must be null or have `count` entries, and the buffer that they
 /// name must have the size that they name.
-unsafe fn log_error(
+pub(in crate::c_api) unsafe fn log_error(
     options: *mut cudaJitOption,
     values: *mut *mut c_void,
     count: c_uint,

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cudart_ffi::types::*;
 
-use super::entry::{last_error, look, run, take_last_error};
+use super::entry::{Call, last_error, look, run, take_last_error};
 use super::pointers::{handles, not_null, write};
 use crate::errors;
 use crate::functions::FunctionId as F;
@@ -17,12 +17,18 @@ use crate::objects::effects::Fill;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
 mod capture;
+mod graph_queries;
 mod libraries;
+mod memory;
+mod nodes;
 mod stream_ordered;
 mod streams;
 
 pub(super) use capture::*;
+pub(super) use graph_queries::*;
 pub(super) use libraries::*;
+pub(super) use memory::*;
+pub(super) use nodes::*;
 pub(super) use stream_ordered::*;
 pub(super) use streams::*;
 
@@ -76,10 +82,30 @@ pub(super) unsafe fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
     })
 }
 
+pub(super) unsafe fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
+    run(F::cudaGetDevice, |call| {
+        let out = not_null(device)?;
+        // SAFETY: as above.
+        unsafe { write(out, call.thread.device) };
+        Ok(())
+    })
+}
+
+/// Policy: a reset waits for the device and takes nothing away.
+pub(super) unsafe fn cudaDeviceReset() -> cudaError_t {
+    run(F::cudaDeviceReset, |call| {
+        let device = call.thread.device;
+        let end = call.runtime().device_end(device)?;
+        call.wait_until(end);
+        Ok(())
+    })
+}
+
 pub(super) unsafe fn cudaSetDevice(device: c_int) -> cudaError_t {
     run(F::cudaSetDevice, |call| {
         call.runtime().check_device(device)?;
         call.thread.device = device;
+        call.use_device();
         Ok(())
     })
 }
@@ -376,25 +402,9 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
                 params.read_unaligned(),
             )
         };
-        let kernel = given.func as u64;
-        let code = call.runtime().kernel(kernel)?;
-        let sizes = code.parameter_bytes.clone();
-        let spin = code.spin_parameter();
-        // Policy: a packed argument buffer (`extra`) is not read.
         // SAFETY: the program promises one pointer a parameter, each to a value of the
         // parameter's size.
-        let arguments = unsafe { kernel_arguments(&sizes, given.kernel_params)? };
-        let spin_clocks = spin
-            .and_then(|index| arguments.get(index))
-            .map_or(0, |&clocks| clocks.cast_signed());
-        let extents = |d: dim3| [d.x, d.y, d.z];
-        let request = KernelRequest {
-            kernel,
-            grid: extents(given.grid_dim),
-            block: extents(given.block_dim),
-            shared_bytes: given.shared_mem_bytes,
-            spin_clocks,
-        };
+        let (request, arguments) = unsafe { kernel_request(call, given)? };
         let handle =
             call.runtime()
                 .add_kernel_node(graph.0 as u64, &dependencies, &request, arguments)?;
@@ -402,6 +412,36 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
         unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
         Ok(())
     })
+}
+
+/// What a kernel node is to launch, with the values of its arguments. Policy: a packed
+/// argument buffer (`extra`) is not read.
+///
+/// # Safety
+///
+/// As for [`kernel_arguments`], of the kernel that the parameters name.
+unsafe fn kernel_request(
+    call: &mut Call<'_>,
+    given: cudaKernelNodeParams,
+) -> Outcome<(KernelRequest, Vec<u64>)> {
+    let kernel = given.func as u64;
+    let code = call.runtime().kernel(kernel)?;
+    let sizes = code.parameter_bytes.clone();
+    let spin = code.spin_parameter();
+    // SAFETY: the caller's promise.
+    let arguments = unsafe { kernel_arguments(&sizes, given.kernel_params)? };
+    let spin_clocks = spin
+        .and_then(|index| arguments.get(index))
+        .map_or(0, |&clocks| clocks.cast_signed());
+    let extents = |d: dim3| [d.x, d.y, d.z];
+    let request = KernelRequest {
+        kernel,
+        grid: extents(given.grid_dim),
+        block: extents(given.block_dim),
+        shared_bytes: given.shared_mem_bytes,
+        spin_clocks,
+    };
+    Ok((request, arguments))
 }
 
 pub(super) unsafe fn cudaGraphAddEmptyNode(

@@ -6,9 +6,10 @@ use cudart_ffi::types::*;
 
 use super::super::entry::run;
 use super::super::pointers::{not_null, write};
+use super::kernel_request;
 use crate::functions::FunctionId as F;
 use crate::objects::effects::CopyRequest;
-use crate::runtime::{KernelRequest, Outcome};
+use crate::runtime::Outcome;
 
 // Pools
 
@@ -127,21 +128,16 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernel(
 ) -> cudaError_t {
     run(F::cudaLaunchKernel, |call| {
         let device = call.thread.device;
-        let code = call.runtime().kernel(func as u64)?;
-        let (sizes, spin) = (code.parameter_bytes.clone(), code.spin_parameter());
-        // SAFETY: the program promises one pointer a parameter.
-        let arguments = unsafe { kernel_arguments(&sizes, args)? };
-        let spin_clocks = spin
-            .and_then(|index| arguments.get(index))
-            .map_or(0, |&clocks| clocks.cast_signed());
-        let extents = |d: dim3| [d.x, d.y, d.z];
-        let request = KernelRequest {
-            kernel: func as u64,
-            grid: extents(grid_dim),
-            block: extents(block_dim),
-            shared_bytes: u32::try_from(shared_mem_bytes).unwrap_or(u32::MAX),
-            spin_clocks,
+        let given = cudaKernelNodeParams {
+            func: func.cast_mut(),
+            grid_dim,
+            block_dim,
+            shared_mem_bytes: u32::try_from(shared_mem_bytes).unwrap_or(u32::MAX),
+            kernel_params: args,
+            extra: core::ptr::null_mut(),
         };
+        // SAFETY: the program promises one pointer a parameter.
+        let (request, arguments) = unsafe { kernel_request(call, given)? };
         call.runtime()
             .launch_kernel(&request, arguments, stream.0 as u64, device)
     })

@@ -1,6 +1,6 @@
 //! Streams and events.
 
-use core::ffi::{c_uint, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 
 use cudart_ffi::types::*;
 
@@ -18,6 +18,91 @@ pub(in crate::c_api) unsafe fn cudaStreamCreateWithFlags(
         let handle = call.runtime().stream_create(flags, device)?;
         // SAFETY: not null, and the program promises that it can be written.
         unsafe { write(out, cudaStream_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::c_api) use crate::runtime::STREAM_PRIORITIES as PRIORITIES;
+
+pub(in crate::c_api) unsafe fn cudaStreamCreate(stream: *mut cudaStream_t) -> cudaError_t {
+    run(F::cudaStreamCreate, |call| {
+        let out = not_null(stream)?;
+        let device = call.thread.device;
+        let handle = call
+            .runtime()
+            .stream_create(stream_flags::DEFAULT, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaStream_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaStreamCreateWithPriority(
+    stream: *mut cudaStream_t,
+    flags: c_uint,
+    priority: c_int,
+) -> cudaError_t {
+    run(F::cudaStreamCreateWithPriority, |call| {
+        let out = not_null(stream)?;
+        let device = call.thread.device;
+        let runtime = call.runtime();
+        let handle = runtime.stream_create_with_priority(flags, priority, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaStream_t(handle as *mut c_void)) };
+        Ok(())
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaDeviceGetStreamPriorityRange(
+    least_priority: *mut c_int,
+    greatest_priority: *mut c_int,
+) -> cudaError_t {
+    run(F::cudaDeviceGetStreamPriorityRange, |_| {
+        let [least, greatest] = PRIORITIES;
+        for (out, value) in [(least_priority, least), (greatest_priority, greatest)] {
+            if !out.is_null() {
+                // SAFETY: not null, and the program promises that it can be written.
+                unsafe { write(out, value) };
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaStreamGetPriority(
+    stream: cudaStream_t,
+    priority: *mut c_int,
+) -> cudaError_t {
+    run(F::cudaStreamGetPriority, |call| {
+        let out = not_null(priority)?;
+        let device = call.thread.device;
+        let priority = call.runtime().stream_priority(stream.0 as u64, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, priority) };
+        Ok(())
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaStreamGetFlags(
+    stream: cudaStream_t,
+    flags: *mut c_uint,
+) -> cudaError_t {
+    run(F::cudaStreamGetFlags, |call| {
+        let out = not_null(flags)?;
+        let device = call.thread.device;
+        let flags = call.runtime().stream_flags(stream.0 as u64, device)?;
+        // SAFETY: as above.
+        unsafe { write(out, flags) };
+        Ok(())
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
+    run(F::cudaEventCreate, |call| {
+        let out = not_null(event)?;
+        let handle = call.runtime().event_create(event_flags::DEFAULT)?;
+        // SAFETY: as above.
+        unsafe { write(out, cudaEvent_t(handle as *mut c_void)) };
         Ok(())
     })
 }

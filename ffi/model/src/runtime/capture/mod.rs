@@ -28,6 +28,8 @@ pub struct Caller {
     pub mode: cudaStreamCaptureMode,
     /// Its current device.
     pub device: i32,
+    /// The null stream is the thread's own default stream in this call.
+    pub per_thread_default: bool,
 }
 
 impl Default for Caller {
@@ -36,6 +38,7 @@ impl Default for Caller {
             thread: 0,
             mode: cudaStreamCaptureMode::GLOBAL,
             device: 0,
+            per_thread_default: false,
         }
     }
 }
