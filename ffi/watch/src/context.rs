@@ -124,7 +124,10 @@ fn meet(state: &State, driver: &Driver, context: CUcontext, primary: bool, call:
     let (number, new) = {
         let mut inner = state.lock();
         let known = state::Context { device, primary };
-        inner.contexts.insert(context.0 as usize, known);
+        if inner.contexts.insert(context.0 as usize, known).is_some() {
+            // Another thread met it meanwhile.
+            return;
+        }
         inner.last_context += 1;
         (inner.last_context, inner.described.insert(device))
     };

@@ -33,6 +33,7 @@ type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     core::arch::naked_asm!(
+        "endbr64",
         "push rdi",
         "push rsi",
         "sub rsp, 8",
@@ -40,9 +41,12 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "add rsp, 8",
         "pop rsi",
         "pop rdi",
-        "test rax, rax",
-        "jnz 2f",
+        "cmp rax, 1",
+        "ja 2f",
+        "je 3f",
         "jmp qword ptr [rip + {real}]",
+        "3:",
+        "xor eax, eax",
         "2:",
         "ret",
         wrapper_for = sym wrapper_for,
@@ -67,10 +71,14 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "mov x16, x0",
         "ldp x0, x1, [sp, #16]",
         "ldp x29, x30, [sp], #32",
-        "cbnz x16, 2f",
+        "cmp x16, #1",
+        "b.hi 2f",
+        "b.eq 3f",
         "adrp x16, {real}",
         "ldr x16, [x16, :lo12:{real}]",
         "br x16",
+        "3:",
+        "mov x16, #0",
         "2:",
         "mov x0, x16",
         "ret",
@@ -114,8 +122,12 @@ pub fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { real(handle, name.as_ptr()) }
 }
 
-/// What `dlsym` returns for a name of the driver; null for all other names, which the
-/// real `dlsym` answers.
+/// What `wrapper_for` returns for a name that `dlsym` must not find: the real one would
+/// find the exported wrapper.
+const NOT_FOUND: *mut c_void = ptr::without_provenance_mut(1);
+
+/// What `dlsym` returns for a name of the driver, or [`NOT_FOUND`]; null for all other
+/// names, which the real `dlsym` answers.
 extern "C" fn wrapper_for(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     real();
     // SAFETY: the caller of `dlsym` passes a C string; only its first bytes are read
@@ -144,8 +156,10 @@ fn answer(handle: *mut c_void, name: &CStr, entry: &'static Entry) -> *mut c_voi
         // real function only if there is one.
         found = driver::real(entry);
     }
-    if found.is_null() || state::active().is_none() {
-        // With no driver function behind the wrapper it must not be found either.
+    if found.is_null() {
+        return NOT_FOUND;
+    }
+    if state::active().is_none() {
         return found;
     }
     driver::found(found);

@@ -1,6 +1,6 @@
 //! The real driver: where its functions are, and those that the library calls itself.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -103,14 +103,8 @@ impl Driver {
 pub fn found(function: *mut c_void) {
     DRIVER.get_or_init(|| {
         let (path, base) = object_of(function)?;
-        let mut name = path.as_os_str().as_bytes().to_vec();
-        name.push(0);
-        let name = CStr::from_bytes_with_nul(&name).ok()?;
-        // SAFETY: a C string; RTLD_NOLOAD only finds what is loaded already.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        if handle.is_null() {
-            return None;
-        }
+        // By its path, else by its name: a relative path is of no use after `chdir`.
+        let handle = loaded(path.as_os_str()).or_else(|| loaded(path.file_name()?))?;
         for entry in wrap::entries() {
             let real = find(handle, entry.c_name());
             if !real.is_null() && real != entry.wrapper() {
@@ -119,6 +113,14 @@ pub fn found(function: *mut c_void) {
         }
         Some(Driver::bind(handle, path, base))
     });
+}
+
+/// The handle of a library that is loaded already.
+fn loaded(name: &OsStr) -> Option<*mut c_void> {
+    let name = CString::new(name.as_bytes()).ok()?;
+    // SAFETY: a C string; RTLD_NOLOAD only finds what is loaded already.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    (!handle.is_null()).then_some(handle)
 }
 
 /// The real function behind a wrapper whose address a search of all libraries gave, or
@@ -133,16 +135,9 @@ pub fn real(entry: &Entry) -> *mut c_void {
     if !next.is_null() {
         return next;
     }
-    // SAFETY: a C string; RTLD_NOLOAD only finds what is loaded already.
-    let handle = unsafe {
-        libc::dlopen(
-            c"libcuda.so.1".as_ptr(),
-            libc::RTLD_LAZY | libc::RTLD_NOLOAD,
-        )
-    };
-    if handle.is_null() {
+    let Some(handle) = loaded(OsStr::new("libcuda.so.1")) else {
         return ptr::null_mut();
-    }
+    };
     let found = find(handle, entry.c_name());
     if found == entry.wrapper() {
         return ptr::null_mut();

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cudart_ffi::types::*;
+use graph_memory_record::settings::DOT_NODES;
 use graph_memory_record::{
     AllocationNode, Event, GraphContent, Instantiate, NodeType, NoteKind, Reading,
 };
@@ -171,7 +172,15 @@ impl Instantiated<'_> {
             Dot::None => false,
             Dot::Memory => memory.is_some(),
         };
-        if wanted {
+        let nodes = content
+            .graph
+            .nodes
+            .values()
+            .fold(0_u64, |a, b| a.saturating_add(*b));
+        if wanted && state.settings.dot == Dot::Memory && nodes > DOT_NODES {
+            let text = "a graph has too many nodes to be printed as it is instantiated";
+            state.note(NoteKind::Dot, text, None, None);
+        } else if wanted {
             content.graph.dot = print(state, driver, graph);
         }
         let error;

@@ -2,6 +2,7 @@
 //! calls that the driver makes inside a call are passed on.
 
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
@@ -31,15 +32,27 @@ impl Drop for Inside {
     }
 }
 
-/// Runs code of ours: a panic in it is counted and becomes `None`, and `errno` is what
-/// it was.
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
+const CANCEL_DISABLE: c_int = 1;
+
+/// Runs code of ours: a panic in it becomes `None`, `errno` is what it was, and the thread
+/// is not cancelled in it, because writing a file is a point where it could be.
 #[inline]
 pub fn shield<T>(code: impl FnOnce() -> T) -> Option<T> {
+    let mut cancellable = 0;
+    // SAFETY: the pointer is to a live variable.
+    unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut cancellable) };
     // SAFETY: the C library's own address of the thread's errno.
     let errno = unsafe { *libc::__errno_location() };
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+    // SAFETY: as above.
+    unsafe { pthread_setcancelstate(cancellable, &raw mut cancellable) };
     match result {
         Ok(value) => Some(value),
         Err(payload) => {

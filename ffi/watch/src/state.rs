@@ -110,8 +110,6 @@ type NoteKindKey = u8;
 static STATE: AtomicPtr<State> = AtomicPtr::new(ptr::null_mut());
 /// Set in a forked child until its first CUDA call.
 static FORKED: AtomicBool = AtomicBool::new(false);
-/// The descriptor of the record, to be closed in a forked child.
-static DESCRIPTOR: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// The state, if this process is watched.
 #[inline]
@@ -134,16 +132,12 @@ fn begin_in_child() -> Option<&'static State> {
 }
 
 /// In a forked child: leaves the parent's state alone. A lock that another thread of the
-/// parent held is never taken again, and the counters are the parent's.
+/// parent held is never taken again, and the counters are the parent's. The record's
+/// descriptor stays open: the program may have closed it and use its number.
 pub fn forget_in_child() {
     let state = STATE.swap(ptr::null_mut(), Ordering::AcqRel);
     if state.is_null() {
         return;
-    }
-    let descriptor = DESCRIPTOR.swap(u32::MAX, Ordering::AcqRel);
-    if let Ok(descriptor) = i32::try_from(descriptor) {
-        // SAFETY: the descriptor is the record's; the state that owns it is forgotten.
-        unsafe { libc::close(descriptor) };
     }
     FORKED.store(true, Ordering::Release);
 }
@@ -169,7 +163,6 @@ pub fn begin(settings: &'static Settings, process: graph_memory_record::Process)
         return;
     };
     let file = opened.writer.file();
-    DESCRIPTOR.store(file.as_raw_fd().cast_unsigned(), Ordering::Release);
     let identity = file.metadata().map_or((0, 0), |m| (m.dev(), m.ino()));
     let path = settings.folder.join(format!("{}.jsonl", opened.name));
     let state = Box::new(State {
@@ -325,7 +318,6 @@ impl Inner {
             return;
         };
         let file = place_high(file);
-        DESCRIPTOR.store(file.as_raw_fd().cast_unsigned(), Ordering::Release);
         let stranger = self.writer.replace(file);
         // It is not ours to close.
         let _ = stranger.into_raw_fd();

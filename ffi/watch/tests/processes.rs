@@ -109,3 +109,17 @@ fn the_folder_may_be_given_to_a_program_that_changes_its_own() {
     watched.ended_as_alone();
     assert!(watched.process().exited());
 }
+
+/// Writing a file is a point where a thread can be cancelled: not in the middle of the
+/// library's own work, with its lock held.
+#[test]
+fn cancelled_threads_take_nothing_with_them() {
+    let watched = watch("ask2", "cancel").run();
+    watched.ended_as_alone();
+    let process = watched.process();
+    assert_eq!((process.damaged_lines, process.exited()), (0, true));
+    let instantiated = counts(process)["instantiate"];
+    assert!(instantiated > 8, "{instantiated}");
+    let counters = process.counters.as_ref().unwrap();
+    assert_eq!(counters.execs.len(), instantiated);
+}

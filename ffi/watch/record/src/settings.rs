@@ -12,8 +12,12 @@ pub const DIRECTORY: &str = "GRAPH_MEMORY_WATCH_DIR";
 pub const DOT: &str = "GRAPH_MEMORY_WATCH_DOT";
 
 /// Value of [`DOT`]: graphs with memory nodes, and graphs with conditional nodes,
-/// whose bodies can have memory nodes.
+/// whose bodies can have memory nodes; none of more than [`DOT_NODES`] nodes, since
+/// printing takes the driver some microseconds a node.
 pub const DOT_MEMORY: &str = "memory";
+
+/// The most nodes of a graph that is printed with [`DOT_MEMORY`].
+pub const DOT_NODES: u64 = 100_000;
 
 /// Value of [`DOT`]: all graphs.
 pub const DOT_ALL: &str = "all";

@@ -73,6 +73,15 @@ static void *ten_launches(void *exec) {
   return NULL;
 }
 
+static void *instantiates(void *graph) {
+  Function instantiate = find("cuGraphInstantiateWithFlags");
+  void *context, *exec;
+  MUST(find("cuDevicePrimaryCtxRetain")(&context, 0));
+  MUST(find("cuCtxSetCurrent")(context));
+  for (;;) { instantiate(&exec, graph, 1ull); pthread_testcancel(); }
+  return NULL;
+}
+
 static void context(void) {
   void *context;
   MUST(find("cuInit")(0));
@@ -86,7 +95,7 @@ int main(int argc, char **argv) {
   if (!strcmp(action, "nothing")) { puts("done"); return 7; }
 #ifndef LINKED
   library = dlopen("libcuda.so.1", !strcmp(way, "default") ? RTLD_LAZY | RTLD_GLOBAL : RTLD_LAZY);
-  if (!library) { puts("no driver"); return 8; }
+  if (!library) { puts(dlsym(RTLD_DEFAULT, "cuInit") ? "cuInit without a driver" : "no driver"); return 8; }
   real_dlsym = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.34");
   if (!real_dlsym) real_dlsym = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.2.5");
   if (!real_dlsym) real_dlsym = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.17");
@@ -131,7 +140,7 @@ int main(int argc, char **argv) {
   }
   int graphs = !strcmp(action, "many") ? 10000 : 1;
   for (int i = 0; i < graphs; ++i) MUST(find("cuGraphInstantiateWithFlags")(&exec, graph, 1ull));
-  MUST(find("cuGraphDestroy")(graph));
+  if (strcmp(action, "cancel")) MUST(find("cuGraphDestroy")(graph));
   if (!strcmp(action, "threads")) {
     pthread_t threads[8];
     for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, ten_launches, exec);
@@ -140,6 +149,13 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 100; ++i) MUST(find("cuGraphLaunch")(exec, i < 90 ? stream : NULL));
   if (!strcmp(action, "launch-failure"))
     for (int i = 0; i < 3; ++i) printf("launch %d\n", find("cuGraphLaunch")(exec, (void *)0xbad));
+  if (!strcmp(action, "cancel")) {
+    pthread_t threads[8];
+    for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, instantiates, graph);
+    usleep(100000);
+    for (int i = 0; i < 8; ++i) pthread_cancel(threads[i]);
+    for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
+  }
   if (!strcmp(action, "fork")) {
     pid_t child = fork();
     if (!child) {
