@@ -116,8 +116,13 @@ driver_functions!(define_driver);
 /// # Errors
 ///
 /// One line: the library cannot be opened, or lacks functions.
-pub fn load_driver() -> Result<DriverFunctions, String> {
-    // SAFETY: the driver's initialisers are those that the runtime runs as well.
+///
+/// # Safety
+///
+/// The library that the system finds by this name must be the CUDA driver, as it must be
+/// for the CUDA runtime. Opening it runs its initialisers.
+pub unsafe fn load_driver() -> Result<DriverFunctions, String> {
+    // SAFETY: the caller's promise.
     let library = unsafe { libloading::Library::new(DRIVER_LIBRARY) }
         .map_err(|error| format!("cannot open the CUDA driver: {error}"))?;
     let resolve = |name: &'static CStr| {
@@ -125,7 +130,7 @@ pub fn load_driver() -> Result<DriverFunctions, String> {
         let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
         NonNull::new(*symbol)
     };
-    // SAFETY: the library of this name is the CUDA driver, and it is never closed.
+    // SAFETY: the caller promises that it is the CUDA driver, and it is never closed.
     let functions = unsafe { DriverFunctions::bind(resolve) }
         .map_err(|missing| format!("{DRIVER_LIBRARY} lacks {}", missing.0.join(", ")))?;
     core::mem::forget(library);

@@ -22,11 +22,13 @@ fn folder() -> TempDir {
 }
 
 fn load(search: &Search) -> Cudart {
-    Cudart::load(search).unwrap_or_else(|error| panic!("{}", error.report()))
+    // SAFETY: the libraries are this test's own.
+    unsafe { Cudart::load(search) }.unwrap_or_else(|error| panic!("{}", error.report()))
 }
 
 fn refusal(path: &Path) -> LoadError {
-    Cudart::load(&Search::explicit(path)).unwrap_err()
+    // SAFETY: as above.
+    unsafe { Cudart::load(&Search::explicit(path)) }.unwrap_err()
 }
 
 fn outcomes(attempts: &[Attempt]) -> Vec<&Outcome> {

@@ -1,6 +1,7 @@
 //! The loader's answers that depend on the process: the system's search, what is
 //! open already, and what its user may read. Each runs in a process of its own.
 
+#![allow(unsafe_code, reason = "it loads libraries")]
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -28,13 +29,15 @@ fn child() {
         return;
     };
     if let Some(first) = env::var_os(FIRST) {
-        Cudart::load(&Search::explicit(first)).unwrap();
+        // SAFETY: the libraries are this test's own.
+        unsafe { Cudart::load(&Search::explicit(first)) }.unwrap();
     }
     let search = Search {
         usr_local: usr_local.into(),
         ..Search::from_environment()
     };
-    match Cudart::load(&search) {
+    // SAFETY: as above.
+    match unsafe { Cudart::load(&search) } {
         Ok(cudart) => {
             println!(
                 "loaded {:?} by {} from {}",

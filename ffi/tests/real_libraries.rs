@@ -16,11 +16,13 @@ use cudart_ffi::{Cudart, FUNCTIONS, Presence, Search, cudaError_t};
 use support::{empty_search, link, real, real_of};
 
 fn load(search: &Search) -> Cudart {
-    Cudart::load(search).unwrap_or_else(|error| panic!("{}", error.report()))
+    // SAFETY: the libraries are NVIDIA's, or this machine's own.
+    unsafe { Cudart::load(search) }.unwrap_or_else(|error| panic!("{}", error.report()))
 }
 
 fn has_driver() -> bool {
-    cudart_ffi::driver::load_driver().is_ok()
+    // SAFETY: the library of this name is the driver, if there is one.
+    unsafe { cudart_ffi::driver::load_driver() }.is_ok()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Chooses where to run: on a usable GPU, or on the simulated GPU.
 
 use cudart_ffi::loader::LoadError;
-use cudart_ffi::{Cudart, Search, cudaError_t};
+use cudart_ffi::{Search, cudaError_t};
 
 use cudart_model::ClockKind;
 
@@ -112,7 +112,7 @@ fn gpu(args: &BackendArgs) -> Result<Chosen, Stop> {
         Some(path) => Search::explicit(path),
         None => Search::from_environment(),
     };
-    let runtime = Runtime::new(Cudart::load(&search).map_err(not_loaded)?);
+    let runtime = Runtime::load(&search).map_err(not_loaded)?;
     let devices = fit_devices(&runtime, args.device)?;
     Ok(Chosen {
         runtime,

@@ -123,7 +123,10 @@ impl From<KernelError> for Stop {
             KernelError::NoRoute(_) => {
                 "use a CUDA runtime of 12.8 or later, or omit --kernel-route"
             }
-            KernelError::Nul(_) => "give --ptx a PTX text file",
+            KernelError::Unsuitable { .. } => {
+                "--ptx takes a kernel that spins for as many clocks as its one argument says"
+            }
+            _ => "--ptx takes a file that `cargo xtask kernel` wrote",
         };
         Self::error(format!("the kernel cannot be loaded: {error}"), remedy)
     }

@@ -71,7 +71,13 @@ impl Cudart {
     /// # Errors
     ///
     /// [`LoadError`] with every candidate and why it was refused.
-    pub fn load(search: &Search) -> Result<Self, LoadError> {
+    ///
+    /// # Safety
+    ///
+    /// Every file that the search finds must be safe to load, since opening a library runs
+    /// its initialisers, as `libloading` and `ash` have it. One that exports the names of
+    /// this table must have the CUDA runtime's functions behind them.
+    pub unsafe fn load(search: &Search) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
         let mut refused: Vec<Self> = Vec::new();
         for candidate in search.candidates() {
@@ -80,7 +86,8 @@ impl Cudart {
                 // The system's search led to the same file before.
                 continue;
             }
-            match Self::open(&candidate) {
+            // SAFETY: the caller's promise.
+            match unsafe { Self::open(&candidate) } {
                 Ok(cudart) => {
                     if refused
                         .iter()
@@ -154,15 +161,19 @@ impl Cudart {
         )
     }
 
-    fn open(candidate: &Candidate) -> Result<Self, Outcome> {
-        let library = open_library(candidate)?;
+    /// # Safety
+    ///
+    /// As for [`Cudart::load`].
+    unsafe fn open(candidate: &Candidate) -> Result<Self, Outcome> {
+        // SAFETY: the caller's promise.
+        let library = unsafe { open_library(candidate) }?;
         let resolve = |name: &'static CStr| {
             // SAFETY: only the symbol's address is taken.
             let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
             NonNull::new(*symbol)
         };
-        // SAFETY: the library goes by the name of the CUDA runtime and exports all
-        // required functions of 11.4 or is refused; it stays open below.
+        // SAFETY: the caller promises that a library with these names is a CUDA runtime.
+        // One that lacks a required function of 11.4 is refused; it stays open below.
         let functions = match unsafe { Functions::bind(resolve) } {
             Ok(functions) => functions,
             Err(MissingSymbols(names)) => return Err(Outcome::LacksFunctions(names)),
@@ -217,16 +228,17 @@ impl Cudart {
     }
 }
 
-fn open_library(candidate: &Candidate) -> Result<libloading::Library, Outcome> {
+/// # Safety
+///
+/// The file must be safe to load.
+unsafe fn open_library(candidate: &Candidate) -> Result<libloading::Library, Outcome> {
     if candidate.place == Place::AlreadyLoaded {
         return open_already_loaded(&candidate.target).ok_or(Outcome::Absent);
     }
     if candidate.is_absent() {
         return Err(Outcome::Absent);
     }
-    // SAFETY: the file is one that the user named or that goes by the CUDA
-    // runtime's name in a place for libraries; its initialisers are trusted as
-    // any installed library's are.
+    // SAFETY: the caller's promise.
     unsafe { libloading::Library::new(&candidate.target) }
         .map_err(|error| not_loadable(&error, candidate))
 }

@@ -219,6 +219,9 @@ pub enum PtxError {
     /// A directive that every PTX file has is missing.
     #[error("this is not PTX: it has no {0} directive")]
     Missing(&'static str),
+    /// Something stands before the `.version` directive.
+    #[error("this is no PTX: it does not begin with a .version directive")]
+    NotFirst,
     /// `.version` is not followed by two numbers.
     #[error("the PTX cannot be read: .version {0:?} is not of the form 8.8")]
     BadVersion(String),
@@ -280,7 +283,12 @@ impl PtxHeader {
             Token::Mark(_) => None,
         });
         let (mut version, mut target, mut address_size) = (None, None, 32);
+        let mut is_first = true;
         while let Some(word) = words.next() {
+            // What begins otherwise could be one of the driver's binary formats.
+            if std::mem::take(&mut is_first) && word != ".version" && code.contains(".version") {
+                return Err(PtxError::NotFirst);
+            }
             match word {
                 ".version" if version.is_none() => {
                     version = Some(words.next().unwrap_or_default().parse()?);

@@ -54,6 +54,10 @@ fn what_is_no_ptx_is_refused_with_the_reason() {
     for (text, said) in [
         ("", "it has no .version directive"),
         (".version 8.8", "it has no .target directive"),
+        (
+            "\u{7f}ELF .version 8.8\n.target sm_75",
+            "does not begin with",
+        ),
         (".version eight\n.target sm_75", ".version \"eight\""),
         (".version +8.8\n.target sm_75", ".version \"+8.8\""),
         (".version 8.8\n.target", ".target \"\""),

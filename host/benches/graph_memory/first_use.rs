@@ -1,7 +1,7 @@
 //! What is done for the first time in a process, until it is finished.
 
 use clap::ValueEnum;
-use cuda_graphs::{Buffer, Graph, KernelLaunch, Result, Stream};
+use cuda_graphs::{Buffer, Graph, Result, Stream};
 
 use crate::operations::Bench;
 
@@ -36,7 +36,7 @@ impl FirstUse {
     }
 }
 
-impl Bench<'_> {
+impl<'rt> Bench<'rt> {
     /// Does it once and waits for its end.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Bench<'_> {
     /// Those of the calls.
     pub fn first_use(&self, kind: FirstUse) -> Result<()> {
         let stream = Stream::new(self.runtime)?;
-        let run = |graph: &Graph<'_>| -> Result<()> {
+        let run = |graph: &Graph<'rt>| -> Result<()> {
             let exec = graph.instantiate()?;
             let launched = exec.launch(&stream)?;
             debug_assert!(
@@ -58,18 +58,12 @@ impl Bench<'_> {
             FirstUse::Stream => {}
             FirstUse::Malloc => Buffer::new(self.runtime, BYTES)?.free()?,
             FirstUse::Kernel => {
-                self.kernel.launch(
-                    &stream,
-                    KernelLaunch {
-                        blocks: 1,
-                        arguments: &[0],
-                    },
-                )?;
+                self.kernel.launch(&stream, 0)?;
                 stream.synchronize()?;
             }
             FirstUse::KernelGraph => {
                 let graph = Graph::new(self.runtime, self.device.ordinal())?;
-                graph.add_kernel(&[], self.kernel, 0)?;
+                graph.add_spin(&[], self.kernel, 0)?;
                 run(&graph)?;
             }
             FirstUse::MemoryGraph => {

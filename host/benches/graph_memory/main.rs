@@ -16,8 +16,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
-use cuda_graphs::{Device, RouteChoice, Runtime};
-use cudart_ffi::{Cudart, Search};
+use cuda_graphs::{Device, RouteChoice, Runtime, Search};
 use graph_memory_footprint::kernel::ptx::KernelSource;
 
 use first_use::FirstUse;
@@ -88,8 +87,7 @@ impl Place {
             Some(path) => Search::explicit(path),
             None => Search::from_environment(),
         };
-        let cudart = Cudart::load(&search).context("there is no CUDA runtime")?;
-        Ok(Runtime::new(cudart))
+        Runtime::load(&search).context("there is no CUDA runtime")
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cuda_graphs::{Buffer, Device, Event, Graph, GraphExec, Kernel, Result, Runtime, Stream};
+use cuda_graphs::{Buffer, Device, Event, Graph, GraphExec, Result, Runtime, SpinKernel, Stream};
 
 use crate::protocol::{Answer, Request};
 
@@ -11,12 +11,12 @@ use crate::protocol::{Answer, Request};
 pub struct Bench<'rt> {
     pub(crate) runtime: &'rt Runtime,
     pub(crate) device: Device<'rt>,
-    pub(crate) kernel: &'rt Kernel<'rt>,
+    pub(crate) kernel: &'rt SpinKernel<'rt>,
 }
 
 impl<'rt> Bench<'rt> {
     /// On a device that is current, with the kernel `clock_block`.
-    pub fn new(runtime: &'rt Runtime, device: Device<'rt>, kernel: &'rt Kernel<'rt>) -> Self {
+    pub fn new(runtime: &'rt Runtime, device: Device<'rt>, kernel: &'rt SpinKernel<'rt>) -> Self {
         Self {
             runtime,
             device,
@@ -235,7 +235,7 @@ impl<'rt> Bench<'rt> {
         let (start, end) = (Event::new(self.runtime)?, Event::new(self.runtime)?);
         let spin_for = |clocks| {
             let graph = Graph::new(self.runtime, self.device.ordinal())?;
-            graph.add_kernel(&[], self.kernel, clocks)?;
+            graph.add_spin(&[], self.kernel, clocks)?;
             graph.instantiate()
         };
         let gate = spin_for(i64::try_from(request.get("gate_clocks")?)?)?;
@@ -260,7 +260,7 @@ impl<'rt> Bench<'rt> {
     fn alloc_spin_free(&self, bytes: u64) -> Result<GraphExec<'rt>> {
         let graph = Graph::new(self.runtime, self.device.ordinal())?;
         let alloc = graph.add_alloc(&[], bytes)?;
-        let kernel = graph.add_kernel(&[alloc.node], self.kernel, 0)?;
+        let kernel = graph.add_spin(&[alloc.node], self.kernel, 0)?;
         graph.add_free(&[kernel], alloc.address)?;
         graph.instantiate()
     }

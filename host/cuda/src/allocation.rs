@@ -1,32 +1,35 @@
-//! An allocation that outlived the launch that made it.
+//! An allocation that a launch left allocated.
 
-use super::error::Result;
-use super::graph::DeviceAddress;
-use super::ownership::Life;
-use super::runtime::Runtime;
-use super::stream::Stream;
+use crate::address::DeviceAddress;
+use crate::error::Result;
+use crate::ownership::Life;
+use crate::region::Region;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
 
 /// A graph allocation that no free node of its graph frees (R14). Its owner frees
 /// it; one that is merely dropped is freed too, and logged: the first as a warning.
 ///
 /// A launch can free it first: an AutoFree relaunch of its exec, or a graph with a
-/// free node for it. Then it is no longer [alive](Self::is_alive), and neither
+/// free node for it. Then it is no longer [live](Self::is_live), and neither
 /// freeing nor dropping it calls anything.
 #[derive(Debug)]
 #[must_use = "an unfreed allocation keeps its memory from every other graph"]
 pub struct LiveAllocation<'rt> {
     runtime: &'rt Runtime,
     address: DeviceAddress,
+    bytes: u64,
     life: Life,
 }
 
 impl<'rt> LiveAllocation<'rt> {
     /// The allocation that a launch just made at this address.
-    pub(super) fn new(runtime: &'rt Runtime, address: DeviceAddress) -> Self {
+    pub(crate) fn new(runtime: &'rt Runtime, address: DeviceAddress, bytes: u64) -> Self {
         Self {
             runtime,
             address,
-            life: runtime.ownership.begin(address),
+            bytes,
+            life: runtime.ownership.begin(address, bytes),
         }
     }
 
@@ -36,23 +39,29 @@ impl<'rt> LiveAllocation<'rt> {
         self.address
     }
 
+    /// Its memory, to copy to and from and to use in other graphs while it is live.
+    #[must_use]
+    pub fn region(&self) -> Region<'rt> {
+        Region::of_graph(self.runtime, self.address, self.bytes)
+    }
+
     /// Whether no launch has freed it.
     #[must_use]
-    pub fn is_alive(&self) -> bool {
-        self.life.is_alive()
+    pub fn is_live(&self) -> bool {
+        self.life.is_live()
     }
 
     /// Frees it at once, for any stream (R9). Does nothing if a launch freed it.
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Any code of earlier asynchronous work, such as 700 `cudaErrorIllegalAddress`.
     #[doc(alias = "cudaFree")]
     pub fn free(self) -> Result<()> {
         if !self.end() {
             return Ok(());
         }
-        // SAFETY: a launch made this allocation, and it was alive until `end`, which
+        // SAFETY: a launch made this allocation, and it was live until `end`, which
         // says so once.
         let code = unsafe { self.runtime.api.cudaFree(self.address.as_ptr()) };
         self.runtime.check("cudaFree", code)
@@ -62,13 +71,15 @@ impl<'rt> LiveAllocation<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the call; 900 while the stream is captured, where it would become a
-    /// node and free nothing yet.
+    /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`]; the
+    ///   allocation is then freed as if it were dropped.
+    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured, where the
+    ///   free would become a node and free nothing yet; the same.
     #[doc(alias = "cudaFreeAsync")]
     pub fn free_async(self, stream: &Stream<'rt>) -> Result<()> {
-        if stream.is_captured() {
-            return Err(stream.captured("cudaFreeAsync"));
-        }
+        self.runtime
+            .same(stream.runtime, "cudaFreeAsync", "stream")?;
+        stream.not_captured("cudaFreeAsync")?;
         if !self.end() {
             return Ok(());
         }
@@ -81,9 +92,9 @@ impl<'rt> LiveAllocation<'rt> {
         self.runtime.check("cudaFreeAsync", code)
     }
 
-    /// Ends it. Whether it was alive, and so is this value's to free.
+    /// Ends it. Whether it was live, and so is this value's to free.
     fn end(&self) -> bool {
-        self.life.is_alive() && self.runtime.ownership.end(self.address)
+        self.life.is_live() && self.runtime.ownership.end(self.address)
     }
 }
 

@@ -2,26 +2,39 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::rc::Rc;
 
-use super::error::Result;
-use super::graph::DeviceAddress;
-use super::runtime::Runtime;
+use cudart_ffi::cudaError_t;
 
-/// Plain device memory on the current device; freed when it goes out of scope.
+use crate::address::DeviceAddress;
+use crate::error::Result;
+use crate::region::Region;
+use crate::runtime::Runtime;
+
+/// Plain device memory on the current device.
+///
+/// It is freed when the value and every graph, exec and unfinished launch that uses its
+/// [region](Self::region) is gone.
 #[derive(Debug)]
 pub struct Buffer<'rt> {
+    memory: Rc<Memory<'rt>>,
+}
+
+/// The memory itself, freed when the last owner is gone.
+#[derive(Debug)]
+pub(crate) struct Memory<'rt> {
     runtime: &'rt Runtime,
     raw: *mut c_void,
     bytes: u64,
 }
 
 impl<'rt> Buffer<'rt> {
-    /// Allocates.
+    /// Allocates memory.
     ///
     /// # Errors
     ///
-    /// 2 when the device has not enough. Before it says so it gives back what the
-    /// graph pool holds and does not use.
+    /// 2 `cudaErrorMemoryAllocation` when the device has too little memory. Before the
+    /// call returns that, it gives back what the graph pool has reserved and does not use.
     #[doc(alias = "cudaMalloc")]
     pub fn new(runtime: &'rt Runtime, bytes: u64) -> Result<Self> {
         let mut raw = ptr::null_mut();
@@ -31,46 +44,79 @@ impl<'rt> Buffer<'rt> {
         let code = unsafe { runtime.api.cudaMalloc(&raw mut raw, size) };
         runtime.check("cudaMalloc", code)?;
         Ok(Self {
-            runtime,
-            raw,
-            bytes,
+            memory: Rc::new(Memory {
+                runtime,
+                raw,
+                bytes,
+            }),
         })
     }
 
     /// Where it is.
     #[must_use]
     pub fn address(&self) -> DeviceAddress {
-        DeviceAddress(self.raw.addr() as u64)
+        self.memory.address()
     }
 
-    /// Bytes asked for.
+    /// Its size in bytes, as requested.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.memory.bytes
     }
 
-    /// Frees it and tells whether that worked. Waits for the device.
+    /// The memory, to copy to and from and to use in a graph.
+    #[must_use]
+    pub fn region(&self) -> Region<'rt> {
+        Region::of_buffer(&self.memory)
+    }
+
+    /// Frees it and returns what came of that. The call waits for the device. Memory that
+    /// a graph, an exec or an unfinished launch still uses is freed when the last of them
+    /// is gone, and this returns success.
     ///
     /// # Errors
     ///
-    /// Also those of earlier asynchronous work.
+    /// 1 `cudaErrorInvalidValue` for memory that CUDA does not know, which does not happen
+    /// to memory of this type; any code of earlier asynchronous work.
     #[doc(alias = "cudaFree")]
-    pub fn free(mut self) -> Result<()> {
-        let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
-        // SAFETY: the memory is this value's own, which has forgotten it.
-        let code = unsafe { self.runtime.api.cudaFree(raw) };
-        self.runtime.check("cudaFree", code)
+    pub fn free(self) -> Result<()> {
+        match Rc::try_unwrap(self.memory) {
+            Ok(mut memory) => {
+                let code = memory.release();
+                memory.runtime.check("cudaFree", code)
+            }
+            Err(_shared) => Ok(()),
+        }
     }
 }
 
-impl Drop for Buffer<'_> {
-    fn drop(&mut self) {
+impl<'rt> Memory<'rt> {
+    pub(crate) fn runtime(&self) -> &'rt Runtime {
+        self.runtime
+    }
+
+    pub(crate) fn address(&self) -> DeviceAddress {
+        DeviceAddress::of(self.raw)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn release(&mut self) -> cudaError_t {
         let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
         if raw.is_null() {
-            return;
+            return cudaError_t::SUCCESS;
         }
-        // SAFETY: the memory is this value's own, whose life ends here.
-        let code = unsafe { self.runtime.api.cudaFree(raw) };
+        // SAFETY: the memory is this value's own, which has just forgotten it. No graph,
+        // exec or unfinished launch names it, for each keeps the value alive.
+        unsafe { self.runtime.api.cudaFree(raw) }
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        let code = self.release();
         self.runtime.note_closed("cudaFree", code);
     }
 }

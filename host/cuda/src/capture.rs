@@ -4,36 +4,67 @@ use std::ptr;
 
 use cudart_ffi::{cudaError_t, cudaGraph_t, cudaStreamCaptureMode};
 
-use super::error::{CudaError, Result};
-use super::graph::{DeviceAddress, Graph};
-use super::kernel::{Kernel, KernelLaunch};
-use super::stream::Stream;
+use crate::address::DeviceAddress;
+use crate::error::Result;
+use crate::graph::{Frees, Graph};
+use crate::kernel::{Argument, Kernel, LaunchConfig};
+use crate::region::Region;
+use crate::stream::Stream;
+use crate::uses::Uses;
 
-/// A stream while it is captured. Calls for it are made here; the stream itself refuses
-/// to allocate and free meanwhile, since what it then gave would belong to the graph.
+/// A stream that is being captured. Its calls become nodes of a graph. Meanwhile the
+/// stream itself refuses to allocate, free, copy and launch, since that would become part
+/// of the graph too.
 ///
-/// One that is dropped ends the capture and destroys what was captured.
+/// If it is dropped, the capture ends and what was captured is destroyed. The stream
+/// outlives its capture:
+///
+/// ```compile_fail,E0505
+/// use cuda_graphs::{Runtime, Stream};
+///
+/// let runtime = Runtime::built_in_model();
+/// let stream = Stream::new(&runtime)?;
+/// let capture = stream.capture(0)?;
+/// drop(stream);
+/// capture.end()?;
+/// # Ok::<(), cuda_graphs::CudaError>(())
+/// ```
 #[derive(Debug)]
 pub struct Capture<'s, 'rt> {
     stream: &'s Stream<'rt>,
     device: i32,
-    unfreed: Vec<DeviceAddress>,
-    frees_elsewhere: Vec<DeviceAddress>,
+    frees: Frees,
+    uses: Uses<'rt>,
     is_over: bool,
 }
 
 impl<'rt> Stream<'rt> {
-    /// Begins to capture the stream; allocations are on the device of this ordinal,
-    /// which must be the stream's.
+    /// Begins to capture the stream. `device` is the ordinal of the stream's device.
+    ///
+    /// ```
+    /// use cuda_graphs::{Runtime, Stream};
+    ///
+    /// let runtime = Runtime::built_in_model();
+    /// let stream = Stream::new(&runtime)?;
+    /// let mut capture = stream.capture(0)?;
+    /// let scratch = capture.allocate(64 << 20)?;
+    /// capture.free(scratch.address())?;
+    /// let exec = capture.end()?.instantiate()?;
+    /// let launched = exec.launch(&stream)?;
+    /// assert!(launched.live.is_empty(), "the graph frees what it allocates");
+    /// stream.synchronize()?;
+    /// # Ok::<(), cuda_graphs::CudaError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// Those of the call; 401 for a stream that is captured already.
+    /// 401 `cudaErrorIllegalState` for a stream that is captured already.
     #[doc(alias = "cudaStreamBeginCapture")]
     pub fn capture(&self, device: i32) -> Result<Capture<'_, 'rt>> {
-        if self.is_captured() {
+        if self.captured.get() {
+            let why = "the stream is captured already";
             let twice = cudaError_t::ILLEGAL_STATE;
-            return Err(self.runtime.failure("cudaStreamBeginCapture", twice));
+            return Err(self.runtime.refusal("cudaStreamBeginCapture", twice, why));
         }
         // Other threads go on as they like.
         let mode = cudaStreamCaptureMode::THREAD_LOCAL;
@@ -44,31 +75,32 @@ impl<'rt> Stream<'rt> {
         Ok(Capture {
             stream: self,
             device,
-            unfreed: Vec::new(),
-            frees_elsewhere: Vec::new(),
+            frees: Frees::default(),
+            uses: Uses::default(),
             is_over: false,
         })
     }
 
-    pub(super) fn is_captured(&self) -> bool {
-        self.captured.get()
-    }
-
-    /// The refusal of a call that is not for a captured stream.
-    pub(super) fn captured(&self, call: &'static str) -> CudaError {
-        self.runtime
-            .failure(call, cudaError_t::STREAM_CAPTURE_UNSUPPORTED)
+    /// Refuses a call that is not for a captured stream.
+    pub(crate) fn not_captured(&self, call: &'static str) -> Result<()> {
+        if !self.captured.get() {
+            return Ok(());
+        }
+        let code = cudaError_t::STREAM_CAPTURE_UNSUPPORTED;
+        let why = "the stream is being captured";
+        Err(self.runtime.refusal(call, code, why))
     }
 }
 
 impl<'rt> Capture<'_, 'rt> {
-    /// Captures an allocation: an alloc node, whose address is fixed from here on.
+    /// Captures an allocation: it becomes an alloc node, whose address is fixed from here
+    /// on.
     ///
     /// # Errors
     ///
     /// As for [`Graph::add_alloc`].
     #[doc(alias = "cudaMallocAsync")]
-    pub fn allocate(&mut self, bytes: u64) -> Result<DeviceAddress> {
+    pub fn allocate(&mut self, bytes: u64) -> Result<Region<'rt>> {
         let runtime = self.stream.runtime;
         let mut raw = ptr::null_mut();
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -79,12 +111,13 @@ impl<'rt> Capture<'_, 'rt> {
                 .cudaMallocAsync(&raw mut raw, size, self.stream.raw)
         };
         runtime.check("cudaMallocAsync", code)?;
-        let address = DeviceAddress(raw.addr() as u64);
-        self.unfreed.push(address);
-        Ok(address)
+        let address = DeviceAddress::of(raw);
+        runtime.ownership.give(address);
+        self.frees.allocated(address, bytes);
+        Ok(Region::of_graph(runtime, address, bytes))
     }
 
-    /// Captures a free: a free node, for this graph's allocation or another's.
+    /// Captures a free: it becomes a free node, for this graph's allocation or another's.
     ///
     /// # Errors
     ///
@@ -92,44 +125,63 @@ impl<'rt> Capture<'_, 'rt> {
     #[doc(alias = "cudaFreeAsync")]
     pub fn free(&mut self, address: DeviceAddress) -> Result<()> {
         let runtime = self.stream.runtime;
-        // SAFETY: the stream is alive; the address is only compared with those that
-        // alloc nodes returned.
+        // SAFETY: the stream is alive. In a captured stream the call adds a free node,
+        // which only compares the address with those that alloc nodes were given.
         let code = unsafe { runtime.api.cudaFreeAsync(address.as_ptr(), self.stream.raw) };
         runtime.check("cudaFreeAsync", code)?;
-        match self.unfreed.iter().position(|&own| own == address) {
-            Some(own) => {
-                self.unfreed.remove(own);
-            }
-            None => self.frees_elsewhere.push(address),
-        }
+        self.frees.freed(address);
         Ok(())
     }
 
-    /// Captures a kernel, which stays loaded as long as the graph.
+    /// Captures a launch of a kernel, which stays loaded for as long as the graph, its
+    /// execs and their launches need it.
     ///
     /// # Errors
     ///
-    /// As for [`Graph::add_launch`].
-    pub fn launch(&mut self, kernel: &'rt Kernel<'rt>, launch: KernelLaunch<'_>) -> Result<()> {
-        kernel.launch_into(self.stream, launch)
+    /// As for [`Graph::add_kernel`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::launch`], whenever the graph is launched.
+    #[doc(alias = "cudaLaunchKernel")]
+    pub unsafe fn launch(
+        &mut self,
+        kernel: &Kernel<'rt>,
+        config: LaunchConfig,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        self.stream
+            .runtime
+            .same(kernel.runtime(), "cudaLaunchKernel", "kernel")?;
+        kernel.enqueue(self.stream, config, arguments)?;
+        self.uses.add(&kernel.uses());
+        Ok(())
     }
 
-    /// Ends the capture: the graph.
+    /// Keeps a region's memory for the graph.
+    pub(crate) fn keep(&mut self, region: &Region<'rt>) {
+        if let Some(one) = region.uses() {
+            self.uses.add(&one);
+        }
+    }
+
+    /// Ends the capture and returns the graph.
     ///
     /// # Errors
     ///
-    /// 901 if a call in between was not for a captured stream.
+    /// 901 `cudaErrorStreamCaptureInvalidated` if a call in between was not allowed in a
+    /// capture.
     #[doc(alias = "cudaStreamEndCapture")]
     pub fn end(mut self) -> Result<Graph<'rt>> {
         let (raw, code) = self.close();
         let runtime = self.stream.runtime;
         runtime.check("cudaStreamEndCapture", code)?;
-        Ok(Graph::captured(
+        Ok(Graph::of(
             runtime,
             raw,
             self.device,
-            std::mem::take(&mut self.unfreed),
-            std::mem::take(&mut self.frees_elsewhere),
+            std::mem::take(&mut self.frees),
+            std::mem::take(&mut self.uses),
         ))
     }
 

@@ -5,14 +5,14 @@ use std::ffi::c_int;
 use cudart_ffi::{cudaDeviceAttr, cudaDeviceProp};
 use serde::{Deserialize, Serialize};
 
-use super::error::Result;
-use super::memory::GraphMemory;
-use super::runtime::Runtime;
+use crate::error::Result;
+use crate::memory::GraphMemory;
+use crate::runtime::Runtime;
 
 /// A device of the runtime, by its ordinal.
 #[derive(Debug, Clone, Copy)]
 pub struct Device<'rt> {
-    pub(super) runtime: &'rt Runtime,
+    pub(crate) runtime: &'rt Runtime,
     ordinal: c_int,
 }
 

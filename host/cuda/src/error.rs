@@ -16,12 +16,13 @@ pub struct CudaError {
     pub code: cudaError_t,
     /// The code's name, from the library.
     pub name: String,
-    /// The library's description of the code.
+    /// The library's description of the code, or the reason why this crate did not make
+    /// the call.
     pub text: String,
     /// The C function that returned it.
     pub call: &'static str,
     /// How many failures this runtime saw before this one.
-    pub(super) order: u64,
+    pub(crate) order: u64,
 }
 
 impl CudaError {

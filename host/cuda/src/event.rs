@@ -1,16 +1,16 @@
-//! Events: marks in a stream, with times.
+//! Events: points in a stream, with times.
 
 use cudart_ffi::{cudaError_t, cudaEvent_t, event_flags};
 
-use super::error::Result;
-use super::runtime::Runtime;
-use super::stream::Stream;
+use crate::error::Result;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
 
 /// A timed event.
 #[derive(Debug)]
 pub struct Event<'rt> {
-    runtime: &'rt Runtime,
-    pub(super) raw: cudaEvent_t,
+    pub(crate) runtime: &'rt Runtime,
+    pub(crate) raw: cudaEvent_t,
 }
 
 impl<'rt> Event<'rt> {
@@ -18,7 +18,7 @@ impl<'rt> Event<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// 2 `cudaErrorMemoryAllocation`, and any code of earlier asynchronous work.
     #[doc(alias = "cudaEventCreateWithFlags")]
     pub fn new(runtime: &'rt Runtime) -> Result<Self> {
         let mut raw = cudaEvent_t::NULL;
@@ -32,27 +32,29 @@ impl<'rt> Event<'rt> {
         Ok(Self { runtime, raw })
     }
 
-    /// Marks this place in the stream.
+    /// Records the event: it completes when the work that is in the stream now has.
     ///
     /// # Errors
     ///
-    /// Those of the call; 900 while the stream is captured: a stream that waits for
-    /// such an event joins the capture, and what is allocated there is the graph's.
+    /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`].
+    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured: a stream
+    ///   that waits for such an event joins the capture, and what is allocated there
+    ///   belongs to the graph.
     #[doc(alias = "cudaEventRecord")]
     pub fn record(&self, stream: &Stream<'rt>) -> Result<()> {
-        if stream.is_captured() {
-            return Err(stream.captured("cudaEventRecord"));
-        }
+        self.runtime
+            .same(stream.runtime, "cudaEventRecord", "stream")?;
+        stream.not_captured("cudaEventRecord")?;
         // SAFETY: both handles are alive as long as the values.
         let code = unsafe { self.runtime.api.cudaEventRecord(self.raw, stream.raw) };
         self.runtime.check("cudaEventRecord", code)
     }
 
-    /// Waits until the stream has passed the mark.
+    /// Waits until the event has completed. An event that was never recorded has.
     ///
     /// # Errors
     ///
-    /// Also those of earlier asynchronous work.
+    /// Any code of earlier asynchronous work, such as 700 `cudaErrorIllegalAddress`.
     #[doc(alias = "cudaEventSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is alive as long as this value.
@@ -64,9 +66,13 @@ impl<'rt> Event<'rt> {
     ///
     /// # Errors
     ///
-    /// 600 if either has not been passed, 400 if one was never recorded.
+    /// - 400 `cudaErrorInvalidResourceHandle` if one was never recorded, or is of another
+    ///   [`Runtime`].
+    /// - 600 `cudaErrorNotReady` if either has not completed.
     #[doc(alias = "cudaEventElapsedTime")]
     pub fn elapsed_ms_since(&self, start: &Self) -> Result<f32> {
+        self.runtime
+            .same(start.runtime, "cudaEventElapsedTime", "event")?;
         let mut ms = 0.0;
         // SAFETY: both handles are alive; the pointer is valid for the write of a float.
         let code = unsafe {
@@ -81,7 +87,8 @@ impl<'rt> Event<'rt> {
 
 impl Drop for Event<'_> {
     fn drop(&mut self) {
-        // SAFETY: the handle is alive, and this ends its life.
+        // SAFETY: the handle is alive, and this ends its life. CUDA lets an event be
+        // destroyed before it has completed.
         let code: cudaError_t = unsafe { self.runtime.api.cudaEventDestroy(self.raw) };
         self.runtime.note_closed("cudaEventDestroy", code);
     }

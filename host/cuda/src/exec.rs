@@ -2,41 +2,49 @@
 
 use cudart_ffi::{cudaError_t, cudaGraphExec_t};
 
-use super::allocation::LiveAllocation;
-use super::error::Result;
-use super::graph::DeviceAddress;
-use super::runtime::Runtime;
-use super::stream::Stream;
+use crate::allocation::LiveAllocation;
+use crate::error::Result;
+use crate::graph::Frees;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
+use crate::uses::Uses;
 
 /// An executable graph.
+///
+/// It may be destroyed, or dropped, while a launch of it still runs: "If the executable
+/// graph is in-flight, it will not be terminated, but rather freed asynchronously on
+/// completion" (CUDA driver API, `cuGraphExecDestroy`, which `cudaGraphExecDestroy`
+/// calls). Measured on an H200: the call returns at once, and the memory that the launch
+/// maps stays until a trim (M14). CUDA does not keep the kernels loaded that such a launch
+/// still runs; the [`Stream`] that it was launched into does.
 #[derive(Debug)]
 pub struct GraphExec<'rt> {
     runtime: &'rt Runtime,
     raw: cudaGraphExec_t,
-    unfreed: Vec<DeviceAddress>,
-    frees_elsewhere: Vec<DeviceAddress>,
+    frees: Frees,
+    uses: Uses<'rt>,
 }
 
-/// A launch that was accepted, and the allocations that outlive it (R14).
+/// A launch that was accepted, and the allocations that it leaves allocated (R14).
 #[derive(Debug)]
-#[must_use = "the allocations that a launch leaves alive must be freed"]
+#[must_use = "the allocations that a launch leaves allocated must be freed"]
 pub struct Launched<'rt> {
     /// In the order of their alloc nodes; empty for a graph that frees all it allocates.
     pub live: Vec<LiveAllocation<'rt>>,
 }
 
 impl<'rt> GraphExec<'rt> {
-    pub(super) fn new(
+    pub(crate) fn new(
         runtime: &'rt Runtime,
         raw: cudaGraphExec_t,
-        unfreed: Vec<DeviceAddress>,
-        frees_elsewhere: Vec<DeviceAddress>,
+        frees: Frees,
+        uses: Uses<'rt>,
     ) -> Self {
         Self {
             runtime,
             raw,
-            unfreed,
-            frees_elsewhere,
+            frees,
+            uses,
         }
     }
 
@@ -47,24 +55,28 @@ impl<'rt> GraphExec<'rt> {
     ///
     /// # Errors
     ///
-    /// 1 while an allocation of an earlier launch is alive (R18) or one that a free
-    /// node names is not, 2 when the device has too little memory (M13), 900 while
-    /// the stream is captured, where it would become a node and launch nothing yet.
+    /// - 1 `cudaErrorInvalidValue` while an allocation of an earlier launch is live (R18),
+    ///   or one that a free node names is not.
+    /// - 2 `cudaErrorMemoryAllocation` when the device has too little memory (M13).
+    /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`].
+    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured, where the
+    ///   launch would become a node and launch nothing yet.
     #[doc(alias = "cudaGraphLaunch")]
     pub fn launch(&self, stream: &Stream<'rt>) -> Result<Launched<'rt>> {
-        if stream.is_captured() {
-            return Err(stream.captured("cudaGraphLaunch"));
-        }
-        // SAFETY: both handles are alive as long as the values.
+        const CALL: &str = "cudaGraphLaunch";
+        self.runtime.same(stream.runtime, CALL, "stream")?;
+        stream.not_captured(CALL)?;
+        stream.keep(&self.uses);
+        // SAFETY: both handles are alive as long as the values. What the graph's nodes
+        // use is alive, and the stream keeps it until the launch has ended.
         let code = unsafe { self.runtime.api.cudaGraphLaunch(self.raw, stream.raw) };
-        self.runtime.check("cudaGraphLaunch", code)?;
-        for &address in &self.frees_elsewhere {
+        self.runtime.check(CALL, code)?;
+        for &address in &self.frees.elsewhere {
             self.runtime.ownership.end(address);
         }
-        let live = self
-            .unfreed
-            .iter()
-            .map(|&a| LiveAllocation::new(self.runtime, a))
+        let unfreed = self.frees.unfreed.iter();
+        let live = unfreed
+            .map(|&(address, bytes)| LiveAllocation::new(self.runtime, address, bytes))
             .collect();
         Ok(Launched { live })
     }
@@ -76,30 +88,36 @@ impl<'rt> GraphExec<'rt> {
     /// As [`GraphExec::launch`].
     #[doc(alias = "cudaGraphUpload")]
     pub fn upload(&self, stream: &Stream<'rt>) -> Result<()> {
-        // SAFETY: both handles are alive as long as the values.
+        const CALL: &str = "cudaGraphUpload";
+        self.runtime.same(stream.runtime, CALL, "stream")?;
+        stream.not_captured(CALL)?;
+        stream.keep(&self.uses);
+        // SAFETY: both handles are alive as long as the values, and so is what the
+        // graph's nodes use.
         let code = unsafe { self.runtime.api.cudaGraphUpload(self.raw, stream.raw) };
-        self.runtime.check("cudaGraphUpload", code)
+        self.runtime.check(CALL, code)
     }
 
-    /// Destroys the exec and tells whether that worked. Live allocations stay (R16),
-    /// and the memory it mapped stays reserved (R41).
+    /// Destroys the exec and returns what came of that. Live allocations stay (R16), and
+    /// the memory that it mapped stays reserved (R41). A launch that still runs goes on.
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Any code of earlier asynchronous work, such as 700 `cudaErrorIllegalAddress`.
     #[doc(alias = "cudaGraphExecDestroy")]
     pub fn destroy(self) -> Result<()> {
         let code = self.close();
         let runtime = self.runtime;
-        // The lists of addresses are all else that the value owns.
+        // The rest of what the value owns.
         let mut this = std::mem::ManuallyDrop::new(self);
-        drop(std::mem::take(&mut this.unfreed));
-        drop(std::mem::take(&mut this.frees_elsewhere));
+        drop(std::mem::take(&mut this.frees));
+        drop(std::mem::take(&mut this.uses));
         runtime.check("cudaGraphExecDestroy", code)
     }
 
     fn close(&self) -> cudaError_t {
-        // SAFETY: the handle is alive, and both callers end this value's life.
+        // SAFETY: the handle is alive, and both callers end this value's life. A launch
+        // that still runs keeps what it needs of the exec (see the type).
         unsafe { self.runtime.api.cudaGraphExecDestroy(self.raw) }
     }
 }

@@ -1,13 +1,65 @@
-//! The safe layer over the table: owned handles, checked codes, no unsafe outside.
+//! A safe layer over the CUDA runtime's graphs: owned handles, checked codes.
 //!
-//! Every handle borrows the [`Runtime`] it came from and is closed when it goes
-//! out of scope, on every path; where a failure to close matters there is a
-//! method that closes and tells. Nothing here knows of experiments.
+//! It loads libcudart when the program runs, any version from 11.4 to 13.x, and needs no
+//! CUDA toolkit to build. Without a GPU it runs on the simulated runtime, which is what the
+//! examples here do.
 //!
-//! Handles are neither `Send` nor `Sync`: graph objects are not thread-safe (R55).
+//! ```
+//! use cuda_graphs::{Device, Graph, Runtime, Stream};
+//!
+//! let runtime = Runtime::built_in_model();
+//! let device = Device::new(&runtime, 0);
+//! device.make_current()?;
+//!
+//! // A graph that allocates 64 MiB and frees them.
+//! let graph = Graph::new(&runtime, device.ordinal())?;
+//! let alloc = graph.add_alloc(&[], 64 << 20)?;
+//! graph.add_free(&[alloc.node], alloc.address)?;
+//! let exec = graph.instantiate()?;
+//!
+//! let stream = Stream::new(&runtime)?;
+//! let launched = exec.launch(&stream)?;
+//! assert!(launched.live.is_empty());
+//! stream.synchronize()?;
+//!
+//! // The device keeps the memory mapped for the next launch.
+//! let memory = device.graph_memory();
+//! assert_eq!(memory.snapshot()?.used_bytes, 64 << 20);
+//! drop(exec);
+//! memory.trim()?;
+//! assert_eq!(memory.snapshot()?.reserved_bytes, 0);
+//! # Ok::<(), cuda_graphs::CudaError>(())
+//! ```
+//!
+//! # Map
+//!
+//! | for | there is |
+//! |---|---|
+//! | the library | [`Runtime`], and [`Search`] to say where it is |
+//! | devices | [`Device`], [`DeviceInfo`] |
+//! | the four attributes of graph memory | [`GraphMemory`], [`Snapshot`] |
+//! | graphs | [`Graph`], [`Node`], [`AllocNode`], [`GraphExec`], [`Launched`], [`LiveAllocation`] |
+//! | streams | [`Stream`], [`Event`], [`Capture`] |
+//! | memory outside graphs | [`Buffer`], [`MemoryPool`], [`Pooled`] |
+//! | copies, and kernels of this crate | [`Region`] |
+//! | kernels | [`Kernel`], [`SpinKernel`], [`NegatedSquares`] |
+//! | errors | [`CudaError`], [`KernelError`] |
+//!
+//! # What is safe
+//!
+//! Every handle borrows its [`Runtime`] and is closed when it goes out of scope, on every
+//! path; where it matters that closing can fail, there is a method that closes and returns
+//! the error. A handle of one runtime is refused by another, and a node by another graph.
+//! Kernels and buffers outlive every graph, exec and launch that uses them. Handles are
+//! neither `Send` nor `Sync`, since graph objects are not thread-safe (R55).
+//!
+//! Launching a kernel is unsafe, but for two that are part of this crate. What safe code
+//! can do wrong is to use graph memory on the device while it is not allocated: that ends
+//! in error 700 `cudaErrorIllegalAddress`, or reads what another graph has written.
 
 #![allow(unsafe_code, reason = "it is the safe layer over C functions")]
 
+mod address;
 mod allocation;
 mod buffer;
 mod capture;
@@ -17,27 +69,35 @@ mod error;
 mod event;
 mod exec;
 mod graph;
-mod jit_log;
 mod kernel;
 mod memory;
 mod ownership;
 mod pool;
 mod refusals;
+mod region;
 mod runtime;
 mod stream;
+mod uses;
 
+pub use address::DeviceAddress;
 pub use allocation::LiveAllocation;
 pub use buffer::Buffer;
 pub use capture::Capture;
+pub use copy::Number;
 pub use cudart_ffi::cudaError_t;
-pub use cudart_ffi::loader::Version;
+pub use cudart_ffi::loader::{LoadError, Search, Version};
+pub use cudart_ffi::ptx::{Parameter, Scalar};
 pub use device::{Device, DeviceInfo};
 pub use error::{CudaError, Result};
 pub use event::Event;
 pub use exec::{GraphExec, Launched};
-pub use graph::{AllocNode, DeviceAddress, Graph, Node};
-pub use kernel::{BLOCK_THREADS, Kernel, KernelError, KernelLaunch, KernelRoute, RouteChoice};
+pub use graph::{AllocNode, Graph, Node};
+pub use kernel::{
+    Argument, Kernel, KernelError, KernelRoute, LaunchConfig, NegatedSquares, RouteChoice,
+    SpinKernel,
+};
 pub use memory::{GraphMemory, Snapshot};
 pub use pool::{KeptFreed, MemoryPool, Pooled};
+pub use region::Region;
 pub use runtime::Runtime;
 pub use stream::Stream;

@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use cudart_ffi::cudaGraphMemAttributeType as Attribute;
 use serde::{Deserialize, Serialize};
 
-use super::error::Result;
-use super::runtime::Runtime;
+use crate::error::Result;
+use crate::runtime::Runtime;
 
 /// The graph memory of one device in this process (R45).
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct Snapshot {
 }
 
 impl<'rt> GraphMemory<'rt> {
-    pub(super) fn new(runtime: &'rt Runtime, device: i32) -> Self {
+    pub(crate) fn new(runtime: &'rt Runtime, device: i32) -> Self {
         Self { runtime, device }
     }
 

@@ -5,11 +5,11 @@ use std::ptr;
 
 use cudart_ffi::{cudaError_t, cudaMemPool_t, cudaMemPoolAttr};
 
-use super::device::Device;
-use super::error::Result;
-use super::graph::DeviceAddress;
-use super::runtime::Runtime;
-use super::stream::Stream;
+use crate::address::DeviceAddress;
+use crate::device::Device;
+use crate::error::Result;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
 
 /// A device's default pool, which belongs to the device. It is not the graphs' pool
 /// (R44).
@@ -19,7 +19,8 @@ pub struct MemoryPool<'rt> {
     raw: cudaMemPool_t,
 }
 
-/// While it lives the pool keeps what is freed; then its threshold is as it was.
+/// A pool's release threshold, raised so that the pool keeps what is freed. It is set back
+/// when this is dropped.
 #[derive(Debug)]
 pub struct KeptFreed<'rt> {
     pool: MemoryPool<'rt>,
@@ -43,11 +44,12 @@ pub struct Pooled<'rt> {
 }
 
 impl<'rt> Device<'rt> {
-    /// The pool that allocations in streams come from.
+    /// The pool that [`Stream::allocate`] takes memory from.
     ///
     /// # Errors
     ///
-    /// 801 without memory pools.
+    /// 801 `cudaErrorNotSupported` without memory pools, 101 `cudaErrorInvalidDevice` for an
+    /// ordinal without a device.
     #[doc(alias = "cudaDeviceGetDefaultMemPool")]
     pub fn default_pool(&self) -> Result<MemoryPool<'rt>> {
         let mut raw = cudaMemPool_t::NULL;
@@ -66,39 +68,39 @@ impl<'rt> Device<'rt> {
 }
 
 impl<'rt> MemoryPool<'rt> {
-    /// Bytes of it that are allocated.
+    /// The bytes of it that are allocated.
     ///
     /// # Errors
     ///
-    /// Those of the query.
+    /// 1 `cudaErrorInvalidValue` where the driver does not know the attribute.
     pub fn used_bytes(&self) -> Result<u64> {
         self.get(cudaMemPoolAttr::USED_MEM_CURRENT)
     }
 
-    /// Physical bytes that it holds.
+    /// The physical bytes that it has reserved.
     ///
     /// # Errors
     ///
-    /// Those of the query.
+    /// 1 `cudaErrorInvalidValue` where the driver does not know the attribute.
     pub fn reserved_bytes(&self) -> Result<u64> {
         self.get(cudaMemPoolAttr::RESERVED_MEM_CURRENT)
     }
 
-    /// Reserved bytes above this are given back when something is waited for; 0 if
-    /// nobody has changed it.
+    /// The pool gives reserved bytes above this back at the next synchronisation; 0 unless
+    /// it was changed.
     ///
     /// # Errors
     ///
-    /// Those of the query.
+    /// 1 `cudaErrorInvalidValue` where the driver does not know the attribute.
     pub fn release_threshold_bytes(&self) -> Result<u64> {
         self.get(cudaMemPoolAttr::RELEASE_THRESHOLD)
     }
 
-    /// Has the pool keep what is freed, for as long as the returned value lives.
+    /// Makes the pool keep what is freed, for as long as the returned value lives.
     ///
     /// # Errors
     ///
-    /// Those of the calls.
+    /// As [`release_threshold_bytes`](Self::release_threshold_bytes).
     pub fn keep_freed(self) -> Result<KeptFreed<'rt>> {
         let threshold_bytes = self.release_threshold_bytes()?;
         let code = self.set_release_threshold(u64::MAX);
@@ -122,11 +124,12 @@ impl<'rt> MemoryPool<'rt> {
         }
     }
 
-    /// Gives back to the system what is not allocated, down to `keep` bytes.
+    /// Gives memory that is not allocated back to the system, until the pool has reserved
+    /// `keep` bytes.
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Any code of earlier asynchronous work.
     #[doc(alias = "cudaMemPoolTrimTo")]
     pub fn trim_to(&self, keep: u64) -> Result<()> {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
@@ -155,13 +158,13 @@ impl<'rt> Stream<'rt> {
     ///
     /// # Errors
     ///
-    /// 2 when the device has not enough, 801 without memory pools, 900 while the
-    /// stream is captured: [`Capture::allocate`](super::Capture::allocate) does that.
+    /// - 2 `cudaErrorMemoryAllocation` when the device has too little memory.
+    /// - 801 `cudaErrorNotSupported` without memory pools.
+    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured, where
+    ///   [`Capture::allocate`](crate::Capture::allocate) allocates.
     #[doc(alias = "cudaMallocAsync")]
     pub fn allocate(&self, bytes: u64) -> Result<Pooled<'rt>> {
-        if self.is_captured() {
-            return Err(self.captured("cudaMallocAsync"));
-        }
+        self.not_captured("cudaMallocAsync")?;
         let mut raw = ptr::null_mut();
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: the stream is alive; the pointer is valid for the write of a pointer.
@@ -182,19 +185,21 @@ impl<'rt> Pooled<'rt> {
     /// Where it is.
     #[must_use]
     pub fn address(&self) -> DeviceAddress {
-        DeviceAddress(self.raw.addr() as u64)
+        DeviceAddress::of(self.raw)
     }
 
     /// Frees it in the order of the stream.
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`]; the
+    ///   allocation is then freed as if it were dropped.
+    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured; the same.
     #[doc(alias = "cudaFreeAsync")]
     pub fn free_async(mut self, stream: &Stream<'rt>) -> Result<()> {
-        if stream.is_captured() {
-            return Err(stream.captured("cudaFreeAsync"));
-        }
+        self.runtime
+            .same(stream.runtime, "cudaFreeAsync", "stream")?;
+        stream.not_captured("cudaFreeAsync")?;
         let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
         // SAFETY: the memory is this value's own, which has forgotten it; the stream
         // is alive.

@@ -1,26 +1,33 @@
 //! Calls that CUDA refuses for graphs with memory nodes, made to see the code.
 //!
-//! Each is written so that nothing comes of it should a runtime allow it: what was
-//! made is destroyed, what was freed is known to be.
+//! Each is written so that nothing is lost should a runtime allow it: what was made is
+//! destroyed, and the owner of what was freed knows it.
 
-use cudart_ffi::{cudaGraph_t, cudaGraphNode_t};
+use cudart_ffi::{cudaError_t, cudaGraph_t, cudaGraphNode_t};
 
-use super::error::Result;
-use super::graph::{DeviceAddress, Graph, Node};
-use super::runtime::Runtime;
+use crate::address::DeviceAddress;
+use crate::error::Result;
+use crate::graph::{Graph, Node};
+use crate::runtime::Runtime;
 
 impl Runtime {
-    /// Frees whatever graph allocation is alive at this address.
+    /// Frees whatever graph allocation is live at this address.
     ///
     /// # Errors
     ///
-    /// 1 if none is: its graph never ran, or it is freed already (M6, M8).
+    /// 1 `cudaErrorInvalidValue` if none is: its graph never ran, or it is freed already
+    /// (M6, M8). The call is not made for an address that no alloc node was given.
     #[doc(alias = "cudaFree")]
     pub fn try_free(&self, address: DeviceAddress) -> Result<()> {
-        // SAFETY: the address is only compared with those of allocations. If one is
-        // alive there, its owner is told below.
+        const CALL: &str = "cudaFree";
+        if !self.ownership.was_given(address) {
+            let why = "no alloc node was ever given this address";
+            return Err(self.refusal(CALL, cudaError_t::INVALID_VALUE, why));
+        }
+        // SAFETY: the address is one of graph memory, so nothing else is freed. If an
+        // allocation is live there, its owner learns below that it is freed.
         let code = unsafe { self.api.cudaFree(address.as_ptr()) };
-        self.check("cudaFree", code)?;
+        self.check(CALL, code)?;
         self.ownership.end(address);
         Ok(())
     }
@@ -31,7 +38,7 @@ impl<'rt> Graph<'rt> {
     ///
     /// # Errors
     ///
-    /// 801 for a graph with memory nodes (R24).
+    /// 801 `cudaErrorNotSupported` for a graph with memory nodes (R24).
     #[doc(alias = "cudaGraphClone")]
     pub fn try_clone(&self) -> Result<()> {
         let mut clone = cudaGraph_t::NULL;
@@ -43,13 +50,16 @@ impl<'rt> Graph<'rt> {
         self.runtime.check("cudaGraphDestroy", code)
     }
 
-    /// Makes another graph a node of this one.
+    /// Makes a copy of another graph a node of this one.
     ///
     /// # Errors
     ///
-    /// 801 for one with memory nodes (R26).
+    /// - 400 `cudaErrorInvalidResourceHandle` for a graph of another [`Runtime`].
+    /// - 801 `cudaErrorNotSupported` for one with memory nodes (R26).
     #[doc(alias = "cudaGraphAddChildGraphNode")]
     pub fn try_add_child(&self, child: &Graph<'rt>) -> Result<()> {
+        self.runtime
+            .same(child.runtime, "cudaGraphAddChildGraphNode", "child graph")?;
         let mut raw = cudaGraphNode_t::NULL;
         // SAFETY: both graphs are alive; there are no dependencies to read; the
         // pointer is valid for the write of a node.
@@ -62,26 +72,30 @@ impl<'rt> Graph<'rt> {
                 child.raw,
             )
         };
-        self.runtime.check("cudaGraphAddChildGraphNode", code)
+        self.runtime.check("cudaGraphAddChildGraphNode", code)?;
+        self.keep_all_of(child);
+        Ok(())
     }
 
     /// Adds an empty node and removes it again.
     ///
     /// # Errors
     ///
-    /// 801 of the removal, for a graph with memory nodes (R23); the node stays.
+    /// 801 `cudaErrorNotSupported` of the removal, for a graph with memory nodes (R23); the
+    /// node stays. 1 `cudaErrorInvalidValue` for a dependency that is a node of another
+    /// graph.
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn try_add_and_remove(&self, after: &[Node<'_>]) -> Result<()> {
-        let after = super::graph::raw_nodes(after);
+        let after = self.dependencies("cudaGraphAddEmptyNode", after)?;
         let mut raw = cudaGraphNode_t::NULL;
-        // SAFETY: the graph and the dependencies are alive; the pointers are valid
-        // for their reads and the write of a node.
+        // SAFETY: the graph is alive and the dependencies are nodes of it; the pointers
+        // are valid for their reads and the write of a node.
         let code = unsafe {
             self.runtime.api.cudaGraphAddEmptyNode(
                 &raw mut raw,
                 self.raw,
-                after.as_ptr(),
-                after.len(),
+                after.as_slice().as_ptr(),
+                after.as_slice().len(),
             )
         };
         self.runtime.check("cudaGraphAddEmptyNode", code)?;

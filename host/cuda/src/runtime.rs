@@ -4,24 +4,62 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
-use cudart_ffi::loader::{Attempt, Place, Version};
+use cudart_ffi::loader::{Attempt, LoadError, Place, Search, Version};
 use cudart_ffi::{Cudart, cudaError_t};
 
-use super::error::{CudaError, Result};
-use super::ownership::Ownership;
+use crate::error::{CudaError, Result};
+use crate::ownership::Ownership;
 
-/// A loaded CUDA runtime, or the model of one. Everything else borrows it.
+/// A loaded CUDA runtime, or the simulated one. Every handle borrows it, so it outlives
+/// them all:
+///
+/// ```compile_fail,E0505
+/// use cuda_graphs::{Runtime, Stream};
+///
+/// let runtime = Runtime::built_in_model();
+/// let stream = Stream::new(&runtime)?;
+/// drop(runtime);
+/// stream.synchronize()?;
+/// # Ok::<(), cuda_graphs::CudaError>(())
+/// ```
+///
+/// Graph objects are not thread-safe (R55), so handles stay on their thread:
+///
+/// ```compile_fail,E0277
+/// use cuda_graphs::Runtime;
+///
+/// let runtime = Runtime::built_in_model();
+/// std::thread::scope(|scope| scope.spawn(|| runtime.synchronize()));
+/// ```
 #[derive(Debug)]
 pub struct Runtime {
-    pub(super) api: Cudart,
+    pub(crate) api: Cudart,
     /// An allocation was dropped instead of freed, and a warning said so.
-    pub(super) has_lost_allocations: Cell<bool>,
-    pub(super) ownership: Ownership,
+    pub(crate) has_lost_allocations: Cell<bool>,
+    pub(crate) ownership: Ownership,
     close_error: RefCell<Option<CudaError>>,
     failures: Cell<u64>,
 }
 
 impl Runtime {
+    /// Finds a CUDA runtime library (libcudart 11.4 or later), opens it and binds its
+    /// functions. It stays open until the process ends.
+    ///
+    /// Opening a library runs code in it. Which file that is, the search says: a path that
+    /// the caller names, or the installed library that any CUDA program on this machine
+    /// would load. That such a file is a CUDA runtime is part of what this crate takes as
+    /// given, as a program does that links to the library, and as `nvml-wrapper` does for
+    /// NVML. A program that gets the path from somebody whom it does not trust must not
+    /// pass it on.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] with every file that was tried and why it was refused.
+    pub fn load(search: &Search) -> Result<Self, LoadError> {
+        // SAFETY: the files are CUDA runtimes, as the text above says.
+        unsafe { Cudart::load(search) }.map(Self::new)
+    }
+
     /// Wraps a bound library.
     #[must_use]
     pub fn new(api: Cudart) -> Self {
@@ -34,7 +72,7 @@ impl Runtime {
         }
     }
 
-    /// The model runtime that is part of this program.
+    /// The simulated runtime that is part of this program. It needs no GPU and no driver.
     #[must_use]
     pub fn built_in_model() -> Self {
         // SAFETY: the model's functions are made from the table itself, so each has
@@ -76,17 +114,18 @@ impl Runtime {
         (self.api.driver_version > 0).then_some(Version(self.api.driver_version))
     }
 
-    /// What the library says of itself if it is the model runtime.
+    /// The description that the simulated runtime gives of itself; `None` for a GPU's.
     #[must_use]
     pub fn model_description(&self) -> Option<String> {
         self.api.model_description()
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     ///
     /// # Errors
     ///
-    /// 35 without a driver or with one too old, 100 without a device.
+    /// 35 `cudaErrorInsufficientDriver` without a driver or with one too old, 100
+    /// `cudaErrorNoDevice` without a device.
     #[doc(alias = "cudaGetDeviceCount")]
     pub fn device_count(&self) -> Result<i32> {
         // A failing call leaves the count untouched.
@@ -97,11 +136,11 @@ impl Runtime {
         Ok(count)
     }
 
-    /// Waits until the current device has nothing left to do.
+    /// Waits until the current device has finished all work.
     ///
     /// # Errors
     ///
-    /// Also those of earlier asynchronous work.
+    /// Any code of earlier asynchronous work, such as 700 `cudaErrorIllegalAddress`.
     #[doc(alias = "cudaDeviceSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: takes nothing.
@@ -149,7 +188,7 @@ impl Runtime {
     }
 
     /// For `Drop`, which cannot return the error of a call that closes a handle.
-    pub(super) fn note_closed(&self, call: &'static str, code: cudaError_t) {
+    pub(crate) fn note_closed(&self, call: &'static str, code: cudaError_t) {
         if let Err(error) = self.check(call, code) {
             log::warn!("{error}");
             self.close_error.borrow_mut().get_or_insert(error);
@@ -169,7 +208,30 @@ impl Runtime {
         counts.get(..known).map(<[u64]>::to_vec)
     }
 
-    pub(super) fn check(&self, call: &'static str, code: cudaError_t) -> Result<()> {
+    /// Refuses a handle that belongs to another runtime: the library of one would take the
+    /// other's pointer for its own.
+    pub(crate) fn same(&self, other: &Self, call: &'static str, what: &str) -> Result<()> {
+        if std::ptr::eq(self, other) {
+            return Ok(());
+        }
+        let code = cudaError_t::INVALID_RESOURCE_HANDLE;
+        let why = format!("the {what} belongs to another Runtime");
+        Err(self.refusal(call, code, why))
+    }
+
+    /// The error of a call that this crate does not make, with the reason in place of the
+    /// library's description.
+    #[cold]
+    pub(crate) fn refusal(
+        &self,
+        call: &'static str,
+        code: cudaError_t,
+        why: impl Into<String>,
+    ) -> CudaError {
+        self.error(call, code, Some(why.into()))
+    }
+
+    pub(crate) fn check(&self, call: &'static str, code: cudaError_t) -> Result<()> {
         if code.is_success() {
             Ok(())
         } else {
@@ -178,10 +240,14 @@ impl Runtime {
     }
 
     #[cold]
-    pub(super) fn failure(&self, call: &'static str, code: cudaError_t) -> CudaError {
+    pub(crate) fn failure(&self, call: &'static str, code: cudaError_t) -> CudaError {
         // SAFETY: takes nothing. It clears the error that is reported here, so that
         // a later call does not return it again; a sticky one comes back anyway.
         unsafe { self.api.cudaGetLastError() };
+        self.error(call, code, None)
+    }
+
+    fn error(&self, call: &'static str, code: cudaError_t, why: Option<String>) -> CudaError {
         // SAFETY: any code may be asked for.
         let name = unsafe { self.api.cudaGetErrorName(code) };
         // SAFETY: as above.
@@ -189,7 +255,9 @@ impl Runtime {
         let name = static_text(name)
             .filter(|name| name != "unrecognized error code")
             .unwrap_or_else(|| "unknown to this runtime".to_owned());
-        let text = static_text(text).unwrap_or_else(|| "no description".to_owned());
+        let text = why
+            .or_else(|| static_text(text))
+            .unwrap_or_else(|| "no description".to_owned());
         let order = self.failures.get();
         self.failures.set(order + 1);
         CudaError {

@@ -5,9 +5,7 @@ use std::time::Duration;
 use super::graphs::{SHORT_SPIN_TIME, alloc_spin_free};
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
-use cuda_graphs::{
-    DeviceAddress, Graph, KernelLaunch, LiveAllocation, Result, Stream, cudaError_t,
-};
+use cuda_graphs::{DeviceAddress, Graph, LiveAllocation, Result, Stream, cudaError_t};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "captured",
@@ -126,12 +124,8 @@ fn capture<'rt>(
     frees: Frees,
 ) -> Result<(Graph<'rt>, DeviceAddress)> {
     let mut capture = stream.capture(lab.device.ordinal())?;
-    let address = capture.allocate(lab.choices.allocation_bytes)?;
-    let spin = KernelLaunch {
-        blocks: 1,
-        arguments: &[lab.clocks(spin_time).cast_unsigned()],
-    };
-    capture.launch(lab.kernel, spin)?;
+    let address = capture.allocate(lab.choices.allocation_bytes)?.address();
+    capture.spin(lab.kernel, lab.clocks(spin_time))?;
     if frees == Frees::Yes {
         capture.free(address)?;
     }

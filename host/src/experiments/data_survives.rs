@@ -6,11 +6,9 @@
 use std::time::Duration;
 
 use super::{Experiment, Lab, Notebook};
-use crate::kernel::ptx::{NEGATED_SQUARES, NEGATED_SQUARES_PTX};
 use crate::results::Action;
 use cuda_graphs::{
-    BLOCK_THREADS, Buffer, DeviceAddress, GraphExec, Kernel, KernelLaunch, LiveAllocation, Result,
-    Stream,
+    Buffer, DeviceAddress, GraphExec, LiveAllocation, NegatedSquares, Region, Result, Stream,
 };
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -33,7 +31,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 /// Number of values. It is not a multiple of the block size, so the last block has
 /// threads without work.
-const NUMBERS: usize = 1000;
+const NUMBERS: u32 = 1000;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let bench = Bench::new(lab)?;
@@ -47,26 +45,24 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 /// What all parts use: the kernel, the numbers, and the output buffer.
 struct Bench<'l, 'rt> {
     lab: &'l Lab<'rt>,
-    kernel: Kernel<'rt>,
+    kernel: NegatedSquares<'rt>,
     stream: Stream<'rt>,
-    input: Buffer<'rt>,
-    output: Buffer<'rt>,
+    input: Region<'rt>,
+    output: Region<'rt>,
     numbers: Vec<i32>,
 }
 
 impl<'l, 'rt> Bench<'l, 'rt> {
     fn new(lab: &'l Lab<'rt>) -> Result<Self> {
-        let bytes = (NUMBERS * size_of::<i32>()) as u64;
+        let bytes = u64::from(NUMBERS) * size_of::<i32>() as u64;
         let stream = Stream::new(lab.runtime)?;
-        let input = Buffer::new(lab.runtime, bytes)?;
-        let output = Buffer::new(lab.runtime, bytes)?;
-        let numbers: Vec<i32> = (-9..=9).cycle().take(NUMBERS).collect();
-        stream.write(input.address(), &numbers)?;
+        let input = Buffer::new(lab.runtime, bytes)?.region();
+        let output = Buffer::new(lab.runtime, bytes)?.region();
+        let numbers: Vec<i32> = (-9..=9).cycle().take(NUMBERS as usize).collect();
+        stream.write(&input, &numbers)?;
         Ok(Self {
             lab,
-            kernel: lab
-                .kernel
-                .load_beside(NEGATED_SQUARES_PTX, NEGATED_SQUARES, 3)?,
+            kernel: NegatedSquares::load(lab.runtime, lab.kernel.route().into())?,
             stream,
             input,
             output,
@@ -79,22 +75,9 @@ impl<'l, 'rt> Bench<'l, 'rt> {
         self.lab.choices.allocation_bytes.max(self.input.bytes())
     }
 
-    /// A launch of the kernel on all numbers.
-    fn squares(from: DeviceAddress, to: DeviceAddress) -> [u64; 3] {
-        [from.0, to.0, NUMBERS as u64]
-    }
-
-    fn launch(arguments: &[u64; 3]) -> KernelLaunch<'_> {
-        let blocks = NUMBERS.div_ceil(BLOCK_THREADS as usize);
-        KernelLaunch {
-            blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
-            arguments,
-        }
-    }
-
     /// The number of values in memory that equal the input after `times` runs of the kernel.
-    fn right_after(&self, times: u32, at: DeviceAddress) -> Result<usize> {
-        let found = self.stream.read(at, NUMBERS)?;
+    fn right_after(&self, times: u32, at: &Region<'rt>) -> Result<usize> {
+        let found: Vec<i32> = self.stream.read(at, NUMBERS as usize)?;
         let expected = self
             .numbers
             .iter()
@@ -104,26 +87,22 @@ impl<'l, 'rt> Bench<'l, 'rt> {
 
     /// Clears the output, so that the next values are new.
     fn clear_output(&self) -> Result<()> {
-        self.stream.write(self.output.address(), &[0; NUMBERS])
+        self.stream.write(&self.output, &[0; NUMBERS as usize])
     }
 }
 
 /// Two allocations, one after the other at one address, each filled and read.
 fn built_by_hand(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let lab = bench.lab;
-    let (input, output) = (bench.input.address(), bench.output.address());
+    let (kernel, input, output) = (&bench.kernel, &bench.input, &bench.output);
     let graph = lab.graph()?;
     let x = graph.add_alloc(&[], bench.bytes())?;
-    let into = Bench::squares(input, x.address);
-    let into = graph.add_launch(&[x.node], &bench.kernel, Bench::launch(&into))?;
-    let out = Bench::squares(x.address, output);
-    let out = graph.add_launch(&[into], &bench.kernel, Bench::launch(&out))?;
+    let into = graph.add_negated_squares(&[x.node], kernel, (input, &x.region()), NUMBERS)?;
+    let out = graph.add_negated_squares(&[into], kernel, (&x.region(), output), NUMBERS)?;
     let free = graph.add_free(&[out], x.address)?;
     let y = graph.add_alloc(&[free], bench.bytes())?;
-    let into = Bench::squares(output, y.address);
-    let into = graph.add_launch(&[y.node], &bench.kernel, Bench::launch(&into))?;
-    let out = Bench::squares(y.address, output);
-    let out = graph.add_launch(&[into], &bench.kernel, Bench::launch(&out))?;
+    let into = graph.add_negated_squares(&[y.node], kernel, (output, &y.region()), NUMBERS)?;
+    let out = graph.add_negated_squares(&[into], kernel, (&y.region(), output), NUMBERS)?;
     graph.add_free(&[out], y.address)?;
     notebook.allocation("x", 0, x.address, bench.bytes());
     notebook.allocation("y", 0, y.address, bench.bytes());
@@ -142,7 +121,7 @@ fn built_by_hand(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<(
     notebook.check_count(
         "R8 R11",
         "built by hand: correct numbers after both allocations",
-        NUMBERS,
+        NUMBERS as usize,
         right,
     );
     exec.destroy()
@@ -150,21 +129,26 @@ fn built_by_hand(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<(
 
 /// The same calls in a captured stream.
 fn captured(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<()> {
-    let (input, output) = (bench.input.address(), bench.output.address());
+    let (kernel, input, output) = (&bench.kernel, &bench.input, &bench.output);
     let (exec, address) = notebook
         .step("capture the same in a stream", Action::Instantiate)
         .graph(1)
         .done(|| {
             let mut capture = bench.stream.capture(bench.lab.device.ordinal())?;
             let x = capture.allocate(bench.bytes())?;
-            capture.launch(&bench.kernel, Bench::launch(&Bench::squares(input, x)))?;
-            capture.launch(&bench.kernel, Bench::launch(&Bench::squares(x, output)))?;
-            capture.free(x)?;
-            Ok((capture.end()?.instantiate()?, x))
+            capture.negated_squares(kernel, (input, &x), NUMBERS)?;
+            capture.negated_squares(kernel, (&x, output), NUMBERS)?;
+            capture.free(x.address())?;
+            Ok((capture.end()?.instantiate()?, x.address()))
         })?;
     notebook.allocation("x", 1, address, bench.bytes());
     let right = launch_and_count(bench, notebook, &exec, 1, "launch the captured graph", 2)?;
-    notebook.check_count("R8 R17", "captured: correct numbers", NUMBERS, right);
+    notebook.check_count(
+        "R8 R17",
+        "captured: correct numbers",
+        NUMBERS as usize,
+        right,
+    );
     exec.destroy()
 }
 
@@ -172,11 +156,11 @@ fn captured(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<()> {
 fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let lab = bench.lab;
     let stream = &bench.stream;
-    let (input, output) = (bench.input.address(), bench.output.address());
+    let (kernel, input, output) = (&bench.kernel, &bench.input, &bench.output);
     let graph = lab.graph()?;
     let x = graph.add_alloc(&[], bench.bytes())?;
-    let into = Bench::squares(input, x.address);
-    graph.add_launch(&[x.node], &bench.kernel, Bench::launch(&into))?;
+    let memory = x.region();
+    graph.add_negated_squares(&[x.node], kernel, (input, &memory), NUMBERS)?;
     notebook.allocation("x", 2, x.address, bench.bytes());
     let exec = notebook
         .step(
@@ -187,7 +171,6 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
         .address(x.address)
         .done(|| graph.instantiate())?;
     let address = x.address;
-    let out = Bench::squares(address, output);
 
     let live = fill(bench, notebook, &exec, address)?;
     bench.clear_output()?;
@@ -196,7 +179,7 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
         .stream(0)
         .address(address)
         .done(|| {
-            bench.kernel.launch(stream, Bench::launch(&out))?;
+            kernel.launch(stream, &memory, output, NUMBERS)?;
             live.into_iter()
                 .try_for_each(|live| live.free_async(stream))
         })?;
@@ -204,16 +187,16 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
     notebook.check_count(
         "R9 R14",
         "freed in the stream: correct numbers",
-        NUMBERS,
+        NUMBERS as usize,
         right,
     );
 
     let live = fill(bench, notebook, &exec, address)?;
-    let right = bench.right_after(1, address)?;
+    let right = bench.right_after(1, &memory)?;
     notebook.check_count(
         "R2 R14",
         "copied from the graph's address: correct numbers",
-        NUMBERS,
+        NUMBERS as usize,
         right,
     );
     notebook
@@ -222,7 +205,7 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
         .done(|| live.into_iter().try_for_each(LiveAllocation::free))?;
 
     let consumer = lab.graph()?;
-    let used = consumer.add_launch(&[], &bench.kernel, Bench::launch(&out))?;
+    let used = consumer.add_negated_squares(&[], kernel, (&memory, output), NUMBERS)?;
     consumer.add_free(&[used], address)?;
     let consumer = consumer.instantiate()?;
     let live = fill(bench, notebook, &exec, address)?;
@@ -237,10 +220,10 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
     notebook.check_count(
         "R1 R14",
         "freed by another graph: correct numbers",
-        NUMBERS,
+        NUMBERS as usize,
         right,
     );
-    let alive = live.iter().filter(|live| live.is_alive()).count();
+    let alive = live.iter().filter(|live| live.is_live()).count();
     notebook.check_count("R14", "the other graph has freed the allocation", 0, alive);
     drop(live);
     consumer.destroy()?;
@@ -281,5 +264,5 @@ fn launch_and_count<'rt>(
         .stream(0)
         .spin_time(Duration::ZERO)
         .done(|| exec.launch(&bench.stream))?;
-    bench.right_after(times, bench.output.address())
+    bench.right_after(times, &bench.output)
 }

@@ -36,7 +36,7 @@ pub(super) fn alloc_spin_free_of<'rt>(
 ) -> Result<(GraphExec<'rt>, DeviceAddress)> {
     let graph = lab.graph()?;
     let alloc = graph.add_alloc(&[], bytes)?;
-    let spin = graph.add_kernel(&[alloc.node], lab.kernel, lab.clocks(spin_time))?;
+    let spin = graph.add_spin(&[alloc.node], lab.kernel, lab.clocks(spin_time))?;
     graph.add_free(&[spin], alloc.address)?;
     Ok((graph.instantiate()?, alloc.address))
 }
@@ -59,7 +59,7 @@ pub(super) fn alloc_only_of<'rt>(
 /// A kernel that ends immediately, and no memory node.
 pub(super) fn spin_only<'rt>(lab: &Lab<'rt>) -> Result<GraphExec<'rt>> {
     let graph = lab.graph()?;
-    graph.add_kernel(&[], lab.kernel, 0)?;
+    graph.add_spin(&[], lab.kernel, 0)?;
     graph.instantiate()
 }
 

@@ -159,7 +159,11 @@ fn while_building<'rt>(
 }
 
 /// An unfreed allocation can be freed once.
-fn free_twice(lab: &Lab<'_>, notebook: &mut Notebook<'_>, stream: &Stream<'_>) -> Result<()> {
+fn free_twice<'rt>(
+    lab: &Lab<'rt>,
+    notebook: &mut Notebook<'_>,
+    stream: &Stream<'rt>,
+) -> Result<()> {
     let (exec, address) = super::graphs::alloc_only(lab)?;
     notebook.allocation("y", 1, address, lab.choices.allocation_bytes);
     let launched = notebook

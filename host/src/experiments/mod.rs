@@ -31,7 +31,7 @@ pub use notebook::Notebook;
 use notebook::Notes;
 
 use crate::results::{ExperimentResult, FailedCall, Verdict};
-use cuda_graphs::{CudaError, Device, Kernel, Result, Runtime, Snapshot, Stream};
+use cuda_graphs::{CudaError, Device, Result, Runtime, Snapshot, SpinKernel, Stream};
 
 /// All experiments: the four of NVIDIA's sample, then those that answer the questions
 /// in README.md.
@@ -79,7 +79,7 @@ pub struct Experiment {
 pub struct Lab<'rt> {
     runtime: &'rt Runtime,
     device: Device<'rt>,
-    kernel: &'rt Kernel<'rt>,
+    kernel: &'rt SpinKernel<'rt>,
     clock_rate_khz: i32,
     choices: Choices,
     launch_footprint_bytes: u64,
@@ -111,7 +111,7 @@ impl<'rt> Lab<'rt> {
     pub fn new(
         runtime: &'rt Runtime,
         device: Device<'rt>,
-        kernel: &'rt Kernel<'rt>,
+        kernel: &'rt SpinKernel<'rt>,
         clock_rate_khz: i32,
         choices: Choices,
     ) -> Result<Self> {

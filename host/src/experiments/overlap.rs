@@ -86,7 +86,10 @@ pub(super) fn until_proven<'n>(
         if proof.holds() || give_up {
             return Ok(proof);
         }
-        lab.device.graph_memory().trim()?;
+        // The next attempt begins as the first did.
+        let memory = lab.device.graph_memory();
+        memory.trim()?;
+        memory.reset_high_marks()?;
         notebook.keep_steps(steps_before);
         spin_time = (spin_time * 2).min(LONGEST_SPIN_TIME);
         attempts += 1;

@@ -96,7 +96,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .address(address)
         .done(|| freeing.launch(&stream))?;
-    let alive = live.iter().filter(|live| live.is_alive()).count();
+    let alive = live.iter().filter(|live| live.is_live()).count();
     notebook.check_count(
         "R14",
         "the other graph's free node frees the allocation",

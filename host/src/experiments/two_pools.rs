@@ -143,7 +143,7 @@ fn fill(lab: &Lab<'_>, stream: &Stream<'_>) -> Result<()> {
 
 /// Runs everything once that takes device memory permanently (contexts, code, queues),
 /// because cudaMemGetInfo includes that memory.
-fn warm_up(lab: &Lab<'_>, stream: &Stream<'_>, pool: MemoryPool<'_>) -> Result<()> {
+fn warm_up<'rt>(lab: &Lab<'rt>, stream: &Stream<'rt>, pool: MemoryPool<'_>) -> Result<()> {
     fill(lab, stream)?;
     let (exec, _) = alloc_spin_free(lab, Duration::ZERO)?;
     let _ = exec.launch(stream)?;

@@ -1,4 +1,3 @@
-//! The kernels that the program launches: their PTX, and machine code made of it.
+//! The kernel that the program launches: whose PTX, and what is known of it.
 
-pub mod cubin;
 pub mod ptx;

@@ -1,36 +1,17 @@
-//! The PTX of the kernels: for `clock_block` the embedded one or the user's file, for
-//! `negated_squares` always the embedded one.
+//! The PTX of the kernel that spins: the embedded one, or the user's file.
 
-use std::ffi::CStr;
 use std::path::Path;
 
 use cudart_ffi::ptx::{PtxHeader, PtxRefusal};
 
-use super::cubin;
 use crate::exit::Stop;
-use cuda_graphs::{Device, Kernel, KernelError, RouteChoice, Runtime};
+use cuda_graphs::{Device, KernelError, RouteChoice, Runtime, SpinKernel};
 
 /// The spinning kernel's name. Its argument is the spin time in SM clocks.
-pub const KERNEL_NAME: &str = "clock_block";
+pub const KERNEL_NAME: &str = SpinKernel::NAME;
 
 /// The output of `cargo xtask kernel --with rustc`, committed with its provenance.
-const EMBEDDED: &str = include_str!("../../../kernels-rs/ptx/clock_block.ptx");
-
-/// The kernel that writes `-(x * x)` for each 32-bit number `x`. Its arguments are the
-/// input address, the output address and the number of values; each thread handles one.
-pub const NEGATED_SQUARES: &CStr = c"negated_squares";
-
-/// The output of `cargo xtask kernel --kernel negated-squares --with rustc`.
-pub const NEGATED_SQUARES_PTX: &CStr = match CStr::from_bytes_with_nul(
-    concat!(
-        include_str!("../../../kernels-rs/ptx/negated_squares.ptx"),
-        "\0"
-    )
-    .as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => panic!("PTX has no NUL byte"),
-};
+const EMBEDDED: &str = SpinKernel::PTX;
 
 /// The origin of the embedded text.
 const EMBEDDED_ORIGIN: &str = "embedded";
@@ -111,7 +92,7 @@ impl KernelSource {
         runtime: &'rt Runtime,
         device: Device<'rt>,
         route: RouteChoice,
-    ) -> Result<Kernel<'rt>, Stop> {
+    ) -> Result<SpinKernel<'rt>, Stop> {
         let capability = device.info()?.compute_capability;
         if let Some(driver) = runtime.driver_version() {
             let fits = self.header.check(driver.0, capability);
@@ -134,29 +115,13 @@ impl KernelSource {
         runtime: &'rt Runtime,
         capability: (i32, i32),
         route: RouteChoice,
-    ) -> Result<Kernel<'rt>, KernelError> {
-        if let Some(code) = self.machine_code(runtime, capability) {
-            match Kernel::load_cubin(runtime, code.cubin, KERNEL_NAME, route) {
-                Ok(kernel) => return Ok(kernel),
-                Err(error) => log::info!(
-                    "the machine code for sm_{} cannot be loaded, so the driver compiles the PTX: {error}",
-                    code.sm
-                ),
-            }
+    ) -> Result<SpinKernel<'rt>, KernelError> {
+        // Ready machine code is made of the embedded PTX.
+        if same_code(&self.ptx, EMBEDDED) {
+            SpinKernel::load_ready(runtime, capability, route)
+        } else {
+            SpinKernel::load(runtime, &self.ptx, KERNEL_NAME, route)
         }
-        Kernel::load(runtime, &self.ptx, KERNEL_NAME, route)
-    }
-
-    /// Machine code made from this PTX. The simulated runtime loads PTX only.
-    fn machine_code(
-        &self,
-        runtime: &Runtime,
-        capability: (i32, i32),
-    ) -> Option<&'static cubin::MachineCode> {
-        if runtime.model_description().is_some() || !same_code(&self.ptx, EMBEDDED) {
-            return None;
-        }
-        cubin::clock_block(capability, runtime.driver_version())
     }
 }
 

@@ -22,7 +22,7 @@ use crate::results::{
 };
 use crate::watch::result::WatchResult;
 use crate::{compare, completions, explain, plan, report, watch};
-use cuda_graphs::{Device, Kernel, Runtime};
+use cuda_graphs::{Device, Runtime, SpinKernel};
 use interrupt::Interrupt;
 
 /// Runs the command.
@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
 
     /// Makes the device current, if it supports graph memory, and loads the kernel.
     /// Returns the kernel and the device's clock rate.
-    fn kernel(&mut self, device: Device<'a>) -> Result<(Kernel<'a>, i32), Stop> {
+    fn kernel(&mut self, device: Device<'a>) -> Result<(SpinKernel<'a>, i32), Stop> {
         let info = device.info()?;
         let clock_rate_khz = info.clock_rate_khz;
         self.note(|section| section.device = Some(info));

@@ -79,7 +79,10 @@ impl Found {
             let text = fs::read_to_string(file).unwrap_or_default();
             (name, PtxHeader::parse(&text).ok())
         });
-        let (attempts, library) = match Cudart::load(&Search::from_environment()) {
+        // SAFETY: the search finds this machine's installed CUDA runtimes, which the host
+        // would load.
+        let loaded = unsafe { Cudart::load(&Search::from_environment()) };
+        let (attempts, library) = match loaded {
             Ok(cudart) => (cudart.attempts.clone(), Some(ask(&cudart))),
             Err(error) => (error.attempts, None),
         };

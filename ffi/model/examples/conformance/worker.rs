@@ -77,7 +77,8 @@ impl Worker {
 
 fn open(library: &Library) -> anyhow::Result<Cudart> {
     match &library.cudart {
-        Some(path) => Ok(Cudart::load(&Search::explicit(path))?),
+        // SAFETY: the library is the CUDA runtime that the caller names.
+        Some(path) => Ok(unsafe { Cudart::load(&Search::explicit(path)) }?),
         None => open_model(),
     }
 }

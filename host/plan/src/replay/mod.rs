@@ -16,7 +16,7 @@ use super::scenario::{Scenario, Step};
 use super::timeline;
 use crate::Error;
 use cuda_graphs::{
-    CudaError, Device, DeviceAddress, GraphExec, Kernel, LiveAllocation, Node, Result, RouteChoice,
+    CudaError, Device, DeviceAddress, GraphExec, LiveAllocation, Node, Result, RouteChoice,
     Runtime, Snapshot, Stream,
 };
 
@@ -41,7 +41,7 @@ pub struct Stage<'rt> {
     /// The device; it has to be current.
     pub device: Device<'rt>,
     /// The kernel that spins for a number of clocks.
-    pub kernel: &'rt Kernel<'rt>,
+    pub kernel: &'rt cuda_graphs::SpinKernel<'rt>,
 }
 
 /// What came of a scenario.
@@ -117,7 +117,8 @@ pub fn simulated(
     let runtime = Runtime::built_in_model();
     let device = Device::new(&runtime, 0);
     device.make_current()?;
-    let kernel = Kernel::load(&runtime, spin.ptx, spin.name, RouteChoice::Runtime)?;
+    let route = RouteChoice::Runtime;
+    let kernel = cuda_graphs::SpinKernel::load(&runtime, spin.ptx, spin.name, route)?;
     let stage = Stage {
         runtime: &runtime,
         device,
@@ -341,7 +342,7 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
         let clocks =
             Duration::from_nanos(spin_ns).as_secs_f64() * f64::from(self.clock_rate_khz) * 1e3;
         // A float to integer cast saturates.
-        graph.add_kernel(after, self.stage.kernel, clocks.ceil() as i64)
+        graph.add_spin(after, self.stage.kernel, clocks.ceil() as i64)
     }
 
     fn take(&mut self, step: &Step) -> Result<(), Stopped> {

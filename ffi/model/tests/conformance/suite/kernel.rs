@@ -187,7 +187,8 @@ fn load_library(cudart: &Cudart, ptx: &CStr) -> Result<Option<cudaKernel_t>, Str
 }
 
 fn load_module(ptx: &CStr) -> Result<Route, String> {
-    let driver = load_driver()?;
+    // SAFETY: the library of this name is the driver that the runtime uses.
+    let driver = unsafe { load_driver() }?;
     let mut module = CUmodule(null_mut());
     // SAFETY: the PTX is NUL-terminated, no option is given, and the caller made
     // the primary context current.

@@ -6,7 +6,7 @@
 //! the embedded PTX, and `cargo xtask ptxas` checks it byte by byte. On all other
 //! devices the PTX is loaded.
 
-use cuda_graphs::Version;
+use cudart_ffi::loader::Version;
 
 /// The release of the ptxas that made the code. An older driver may not load it.
 const MADE_BY: Version = Version(12090);
@@ -16,12 +16,12 @@ const ONLY_PTX: &str = "CUDA_FORCE_PTX_JIT";
 
 /// Machine code for one architecture.
 #[derive(Debug, Clone, Copy)]
-pub struct MachineCode {
+pub(super) struct MachineCode {
     /// The architecture that it was made for, such as 90; it runs on later ones of
     /// the same major number too.
-    pub sm: i32,
+    pub(super) sm: i32,
     /// The ELF file.
-    pub cubin: &'static [u8],
+    pub(super) cubin: &'static [u8],
 }
 
 /// An ELF file begins where its own fields may be read in place.
@@ -43,7 +43,11 @@ macro_rules! machine_code {
 
 macro_rules! file {
     ($sm:literal) => {
-        concat!("../../../kernels-rs/cubin/clock_block.sm_", $sm, ".cubin")
+        concat!(
+            "../../../../kernels-rs/cubin/clock_block.sm_",
+            $sm,
+            ".cubin"
+        )
     };
 }
 
@@ -52,8 +56,7 @@ const CLOCK_BLOCK: &[MachineCode] = machine_code!(75, 80, 90, 100, 120);
 
 /// The machine code of `clock_block` that a device of this compute capability and this
 /// driver can run, if there is any.
-#[must_use]
-pub fn clock_block(
+pub(super) fn clock_block(
     capability: (i32, i32),
     driver: Option<Version>,
 ) -> Option<&'static MachineCode> {
@@ -78,8 +81,8 @@ mod tests {
     use object::read::elf::FileHeader;
     use object::{Object, ObjectSymbol};
 
+    use super::super::SpinKernel;
     use super::*;
-    use crate::kernel::ptx::KERNEL_NAME;
 
     #[test]
     fn a_device_gets_code_of_its_own_major_number_and_no_later_minor_one() {
@@ -123,7 +126,7 @@ mod tests {
             let file = object::File::parse(code.cubin).expect("an ELF file");
             let entry = file
                 .symbols()
-                .find(|symbol| symbol.name() == Ok(KERNEL_NAME));
+                .find(|symbol| symbol.name() == Ok(SpinKernel::NAME));
             assert!(
                 entry.is_some_and(|entry| entry.size() > 0),
                 "sm_{}",
