@@ -74,7 +74,8 @@ impl<'rt> LiveAllocation<'rt> {
     /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`]; the
     ///   allocation is then freed as if it were dropped.
     /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured, where the
-    ///   free would become a node and free nothing yet; the same.
+    ///   free would become a node and free nothing yet; the same, and freeing it
+    ///   invalidates the capture.
     #[doc(alias = "cudaFreeAsync")]
     pub fn free_async(self, stream: &Stream<'rt>) -> Result<()> {
         self.runtime

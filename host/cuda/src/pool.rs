@@ -194,7 +194,8 @@ impl<'rt> Pooled<'rt> {
     ///
     /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`]; the
     ///   allocation is then freed as if it were dropped.
-    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured; the same.
+    /// - 900 `cudaErrorStreamCaptureUnsupported` while the stream is captured; the same,
+    ///   and freeing it invalidates the capture.
     #[doc(alias = "cudaFreeAsync")]
     pub fn free_async(mut self, stream: &Stream<'rt>) -> Result<()> {
         self.runtime

@@ -4,7 +4,7 @@
 
 use cuda_graphs::{
     Argument, Buffer, CudaError, DeviceAddress, Event, Graph, Kernel, KernelError, LaunchConfig,
-    NegatedSquares, Result, RouteChoice, Runtime, SpinKernel, Stream,
+    NegatedSquares, Result, RouteChoice, Runtime, SpinKernel, Stream, cudaError_t,
 };
 use cudart_model::{FunctionId, Isolated};
 
@@ -340,6 +340,11 @@ fn a_captured_stream_takes_no_other_call() {
     captured(stream.allocate(1).map(drop));
     refused(stream.capture(0), 401, "captured already");
     assert_eq!(model.calls(), before, "no call was made");
-    captured(pooled.free_async(&stream));
     capture.end().expect("the capture is as it was");
+
+    // What is refused is dropped, and dropping it is a call that no capture allows.
+    let capture = stream.capture(0).expect("a capture");
+    captured(pooled.free_async(&stream));
+    let error = capture.end().expect_err("it is no more");
+    assert_eq!(error.code, cudaError_t::STREAM_CAPTURE_INVALIDATED);
 }
