@@ -9,6 +9,7 @@
 //!   checks their layouts, and `cargo xtask abi` compares them with real headers.
 //! - [`loader`] finds a library; [`driver`] loads kernels with runtimes older than 12.8.
 //! - [`ptx`] reads a PTX file and checks whether a driver and a device can load it.
+//! - [`environment`] reads variables where they can be trusted.
 //! - [`advice`] says what to do about each error code.
 //!
 //! With the log target `cudart` at level `trace`, every call is logged with its
@@ -25,6 +26,7 @@
 
 pub mod advice;
 pub mod driver;
+pub mod environment;
 pub mod loader;
 pub mod ptx;
 pub mod simulated_driver;

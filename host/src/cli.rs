@@ -167,7 +167,7 @@ impl BackendArgs {
     /// The files that these options, and the environment in their place, have read.
     pub fn files_read(&self) -> impl Iterator<Item = PathBuf> {
         let profile = self.model_profile.clone().map(OsString::from);
-        let profile = profile.or_else(|| std::env::var_os("CUDART_MODEL_PROFILE"));
+        let profile = profile.or_else(|| cudart_ffi::environment::variable("CUDART_MODEL_PROFILE"));
         [
             self.ptx.clone(),
             self.cudart.clone(),

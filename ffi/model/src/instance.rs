@@ -35,7 +35,7 @@ impl Config {
     ///
     /// A variable that names what is not there, with its name.
     pub fn from_environment() -> Result<Self, String> {
-        config_from(|name| std::env::var_os(name))
+        config_from(cudart_ffi::environment::variable)
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Outcome {
     Chosen,
     /// There is no such file.
     Absent,
+    /// An environment variable names its folder by a relative path.
+    RelativeFolder,
     /// It could not be opened; the text says why.
     NotLoadable(String),
     /// It can be opened but lacks required functions.
@@ -41,6 +43,10 @@ impl fmt::Display for Outcome {
         match self {
             Self::Chosen => f.write_str("used"),
             Self::Absent => f.write_str("not found"),
+            Self::RelativeFolder => f.write_str(
+                "not searched: the variable names a relative folder, which depends on where \
+                 the program is started; set an absolute one",
+            ),
             Self::NotLoadable(reason) => write!(f, "cannot be opened: {reason}"),
             Self::LacksFunctions(names) => {
                 f.write_str("is not a CUDA runtime of 11.4 or later: it lacks ")?;
@@ -93,7 +99,9 @@ impl LoadError {
 
     fn headline(&self) -> String {
         let Some(path) = &self.explicit else {
-            let there = |attempt: &&Attempt| attempt.outcome != Outcome::Absent;
+            let there = |attempt: &&Attempt| {
+                !matches!(attempt.outcome, Outcome::Absent | Outcome::RelativeFolder)
+            };
             return match self.attempts.iter().filter(there).count() {
                 0 => "no CUDA runtime library (libcudart) was found".to_owned(),
                 1 => "no usable CUDA runtime library (libcudart) was found: the one found cannot be used".to_owned(),

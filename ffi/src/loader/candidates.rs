@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::environment;
+
 /// The file names of the CUDA runtime on this platform, newest first.
 ///
 /// On Linux these are the sonames (11.x is `.11.0`) and last the developers'
@@ -79,6 +81,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Whether an environment variable led to a folder by a relative path.
+    pub(super) fn is_relative_folder(&self) -> bool {
+        matches!(self.place, Place::Variable(_)) && self.target.is_relative()
+    }
+
     /// Whether the candidate is a path at which there is no file and no link.
     pub(super) fn is_absent(&self) -> bool {
         self.is_path() && self.target.symlink_metadata().is_err()
@@ -118,14 +125,15 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search with this process's environment.
+    /// A search with this process's environment, which names nothing in a
+    /// program that runs with more rights than its user ([`environment::variable`]).
     #[must_use]
     pub fn from_environment() -> Self {
         Self {
             explicit: None,
             variables: VARIABLES
                 .iter()
-                .filter_map(|&name| Some((name, std::env::var_os(name)?)))
+                .filter_map(|&name| Some((name, environment::variable(name)?)))
                 .filter(|(_, value)| !value.is_empty())
                 .collect(),
             usr_local: PathBuf::from("/usr/local"),
@@ -159,16 +167,15 @@ impl Search {
             }
         }
         for name in ["CUDA_PATH", "CUDA_HOME"] {
-            if let Some(root) = self.variables.get(name) {
-                toolkit(Path::new(root), Place::Variable(name), &mut found);
+            if let Some(root) = self.folder(name, &mut found) {
+                toolkit(root, Place::Variable(name), &mut found);
             }
         }
         for root in toolkits_below(&self.usr_local) {
             toolkit(&root, Place::UsrLocal, &mut found);
         }
         for name in ["CONDA_PREFIX", "VIRTUAL_ENV"] {
-            if let Some(root) = self.variables.get(name) {
-                let root = Path::new(root);
+            if let Some(root) = self.folder(name, &mut found) {
                 toolkit(root, Place::Variable(name), &mut found);
                 for packages in site_packages(root) {
                     for directory in WHEEL_DIRECTORIES {
@@ -187,6 +194,21 @@ impl Search {
             None => true,
         });
         found
+    }
+
+    /// The folder that a variable names. A relative one is in whatever folder the
+    /// program was started in, where anybody may have put a library: it becomes a
+    /// candidate that is refused.
+    fn folder(&self, name: &'static str, found: &mut Vec<Candidate>) -> Option<&Path> {
+        let root = Path::new(self.variables.get(name)?);
+        if root.is_absolute() {
+            return Some(root);
+        }
+        found.push(Candidate {
+            place: Place::Variable(name),
+            target: root.to_owned(),
+        });
+        None
     }
 }
 

@@ -108,7 +108,11 @@ impl Cudart {
                     return Ok(Self { attempts, ..cudart });
                 }
                 Err(outcome) => {
-                    log::debug!("{candidate}: {outcome}");
+                    let level = match outcome {
+                        Outcome::RelativeFolder => log::Level::Warn,
+                        _ => log::Level::Debug,
+                    };
+                    log::log!(level, "{candidate}: {outcome}");
                     attempts.push(Attempt { candidate, outcome });
                 }
             }
@@ -234,6 +238,9 @@ impl Cudart {
 unsafe fn open_library(candidate: &Candidate) -> Result<libloading::Library, Outcome> {
     if candidate.place == Place::AlreadyLoaded {
         return open_already_loaded(&candidate.target).ok_or(Outcome::Absent);
+    }
+    if candidate.is_relative_folder() {
+        return Err(Outcome::RelativeFolder);
     }
     if candidate.is_absent() {
         return Err(Outcome::Absent);
