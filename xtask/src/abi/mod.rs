@@ -86,7 +86,7 @@ fn compare(args: &Args, root: &Path) -> anyhow::Result<Report> {
         compiler: compiler.version.clone(),
         ..Report::default()
     };
-    for release in releases(args, root, &mut report) {
+    for release in releases(args, &mut report) {
         match runtimes::fetch(root, release, args.own_crt) {
             Ok(runtime) => {
                 let work = root.join("target/abi").join(release.to_string());
@@ -103,7 +103,7 @@ fn compare(args: &Args, root: &Path) -> anyhow::Result<Report> {
 }
 
 /// What is asked for, oldest first and each once.
-fn releases(args: &Args, root: &Path, report: &mut Report) -> Vec<Release> {
+fn releases(args: &Args, report: &mut Report) -> Vec<Release> {
     let default = DEFAULT.iter().copied().map(Request::Release);
     let requests: Vec<_> = if args.runtime.is_empty() {
         default.chain([Request::Newest]).collect()
@@ -114,7 +114,7 @@ fn releases(args: &Args, root: &Path, report: &mut Report) -> Vec<Release> {
     for request in requests {
         match request {
             Request::Release(release) => releases.push(release),
-            Request::Newest => match runtimes::newest(root) {
+            Request::Newest => match runtimes::newest() {
                 Ok((release, remark)) => {
                     releases.push(release);
                     report.remarks.extend(remark);

@@ -1,5 +1,6 @@
 //! A CUDA runtime's real headers and library, as Python wheels below `target/`.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl FromStr for Release {
 pub enum Request {
     /// This release.
     Release(Release),
-    /// The newest that the registry has.
+    /// The newest that `xtask/wheels.txt` lists.
     Newest,
 }
 
@@ -133,23 +134,24 @@ pub fn runtime_package(release: Release) -> &'static str {
     }
 }
 
-/// Resolves "newest" to a release: what the registry has, or, with a remark,
-/// the newest that lies here.
+/// Resolves "newest" to a release: the newest that `xtask/wheels.txt` lists, with a remark
+/// where the registry has a newer one.
 ///
 /// # Errors
 ///
-/// When neither the registry answers nor any wheel lies here.
-pub fn newest(root: &Path) -> anyhow::Result<(Release, Option<String>)> {
+/// When none is listed.
+pub fn newest() -> anyhow::Result<(Release, Option<String>)> {
     let package = runtime_package(Release::new(u32::MAX, 0));
-    let (version, remark) = match wheels::newest_published(package) {
-        Ok(version) => (version, None),
-        Err(error) => {
-            let here = wheels::newest_here(root, package).ok_or(error)?;
-            let remark = "the registry cannot be reached; the newest downloaded release is used as the newest";
-            (here, Some(remark.to_owned()))
-        }
+    let listed = wheels::newest_listed(package)
+        .with_context(|| format!("xtask/wheels.txt lists no {package}"))?;
+    let remark = match wheels::newest_published(package) {
+        Ok(published) if wheels::by_number(&published, listed) == Ordering::Greater => Some(
+            format!("{package} {published} is published, and xtask/wheels.txt lists {listed}"),
+        ),
+        Ok(_) => None,
+        Err(_) => Some("the registry cannot be reached: there may be a newer release".to_owned()),
     };
-    let release = version.parse().map_err(anyhow::Error::msg)?;
+    let release = listed.parse().map_err(anyhow::Error::msg)?;
     Ok((release, remark))
 }
 
