@@ -83,7 +83,8 @@ impl Inputs {
         inputs.write("k.ptx", &ptx);
         let profile = include_str!("../../ffi/model/src/profile/h200.toml");
         let named = format!("device_name = {}", toml_string(HOSTILE));
-        let profile = profile.replace("device_name = \"NVIDIA H200 (simulated)\"", &named);
+        let line = profile.lines().find(|line| line.starts_with("device_name"));
+        let profile = profile.replace(line.expect("the device has a name"), &named);
         assert!(profile.contains(&named));
         inputs.write("p.toml", &profile);
         let log = include_str!("recordings/nvidia-sample-cuda-13.0.txt");

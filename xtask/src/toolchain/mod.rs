@@ -24,10 +24,18 @@ pub struct Env {
 }
 
 impl Env {
-    /// This machine.
+    /// This machine. A variable that leads to a program or library by a relative path is
+    /// not used, and a line on standard error says so.
     pub fn real() -> Self {
+        let mut vars = env::vars_os().collect();
+        for name in drop_relative(&mut vars) {
+            eprintln!(
+                "warning: {name} is a relative path, which depends on where this is started; it \
+                 is not used: set an absolute one"
+            );
+        }
         Self {
-            vars: env::vars_os().collect(),
+            vars,
             root: PathBuf::from("/"),
         }
     }
@@ -61,10 +69,15 @@ impl Env {
         self.var(name).map(PathBuf::from)
     }
 
-    /// The folders of a variable like `PATH`.
+    /// The folders of a variable like `PATH`, without those that are relative: what lies
+    /// in the current folder is not for them to find.
     pub fn search_path(&self, name: &str) -> Vec<PathBuf> {
         self.var(name)
-            .map(|value| env::split_paths(value).collect())
+            .map(|value| {
+                env::split_paths(value)
+                    .filter(|path| path.is_absolute())
+                    .collect()
+            })
             .unwrap_or_default()
     }
 
@@ -103,5 +116,64 @@ impl Env {
             return Err(format!("{}: {last}", output.status));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+}
+
+/// Variables that name a folder from which something is loaded or run.
+const FOLDERS: [&str; 5] = [
+    "CUDA_PATH",
+    "CUDA_ROOT",
+    "CUDA_TOOLKIT_ROOT_DIR",
+    "CUDA_HOME",
+    "LIBCLANG_PATH",
+];
+
+/// Variables that name a program; a name without a slash is looked up in `PATH`.
+const PROGRAMS: [&str; 4] = ["LLVM_CONFIG", "CLANG_PATH", "CXX", "CC"];
+
+/// Removes relative paths from the variables above; returns what was removed.
+fn drop_relative(vars: &mut BTreeMap<OsString, OsString>) -> Vec<&'static str> {
+    let mut dropped = Vec::new();
+    let named = |name: &&str, vars: &BTreeMap<OsString, OsString>| {
+        let path = Path::new(vars.get(OsStr::new(name))?);
+        let bare = PROGRAMS.contains(name) && path.components().count() == 1;
+        (path.is_relative() && !path.as_os_str().is_empty() && !bare).then_some(())
+    };
+    for name in FOLDERS.into_iter().chain(PROGRAMS) {
+        if named(&name, vars).is_some() {
+            vars.remove(OsStr::new(name));
+            dropped.push(name);
+        }
+    }
+    dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths_lead_to_nothing() {
+        let given = [
+            ("CUDA_PATH", "cuda", false),
+            ("CUDA_HOME", "/opt/cuda", true),
+            ("LIBCLANG_PATH", "./lib", false),
+            ("LLVM_CONFIG", "llvm-config-7", true),
+            ("CXX", "bin/c++", false),
+            ("CC", "", true),
+            ("OTHER", "here", true),
+        ];
+        let mut vars: BTreeMap<OsString, OsString> = given
+            .iter()
+            .map(|(name, value, _)| (name.into(), value.into()))
+            .collect();
+        let dropped = drop_relative(&mut vars);
+        assert_eq!(dropped, ["CUDA_PATH", "LIBCLANG_PATH", "CXX"]);
+        for (name, _, kept) in given {
+            assert_eq!(vars.contains_key(OsStr::new(name)), kept, "{name}");
+        }
+        let mut machine = Env::made_up(Path::new("/"));
+        machine.set("PATH", ".::bin:/usr/bin");
+        assert_eq!(machine.search_path("PATH"), [Path::new("/usr/bin")]);
     }
 }
