@@ -138,7 +138,9 @@ fn every_scenario_in_the_repository_verifies_on_the_model() {
     let mut count = 0;
     for entry in fs::read_dir(folder).expect("the scenarios") {
         let file = entry.expect("an entry").path();
-        let (plan, code) = plan(&file, &["--verify", "--backend", "model"]);
+        // In virtual time, so that a busy machine is no difference.
+        let arguments = ["--verify", "--backend", "model", "--model-clock", "virtual"];
+        let (plan, code) = plan(&file, &arguments);
         assert_eq!(code, 0, "{}: {plan:#}", file.display());
         let verification = at(&plan, "/schedules/0/verification");
         assert_eq!(verification["verdict"], "PASS");
@@ -726,4 +728,69 @@ fn a_verification_in_which_nothing_was_compared_does_not_end_in_0() {
 fn after_a_trim_is_said_only_where_something_is_left() {
     let left = |name: &str| text(&dump(name), &[]).stdout.contains("after a trim");
     assert!(left("apps/torch_xf.dot") && !left("apps/cupy_chain.dot"));
+}
+
+/// Several dumps, planned together.
+fn plan_of(files: &[PathBuf], arguments: &[&str]) -> (Value, i32) {
+    let ended = bare().args(&["plan", "--format", "json"]).args(arguments);
+    let ended = files
+        .iter()
+        .fold(ended, |command, file| command.arg(file))
+        .ends();
+    let plan: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr));
+    assert!(validator().is_valid(&plan), "{plan:#}");
+    (plan, ended.code)
+}
+
+#[test]
+fn r14_a_dump_that_frees_what_another_allocates_is_launched_in_turn_with_it() {
+    let files = [case("alloc.dot"), case("free.dot")];
+    let (json, code) = plan_of(&files, &["--verify", "--backend", "model"]);
+    assert_eq!(code, 0);
+    let schedules = at(&json, "/schedules").as_array().expect("schedules");
+    let in_turn = schedules
+        .iter()
+        .find(|one| one["name"] == "alloc, free in turn");
+    let in_turn = in_turn.expect("they belong together");
+    assert_eq!(in_turn["failing_steps"], 0);
+    assert_eq!(used_after(in_turn, "launch"), [64 * MIB; 4]);
+    assert_eq!(used_after(in_turn, "trim"), [0]);
+    assert_eq!(at(in_turn, "/verification/verdict"), "PASS");
+    // The same as a scenario, and as a schedule of one's own.
+    for (files, arguments) in [
+        (&[case("pair.toml")][..], &[][..]),
+        (&files, &["--schedule", "alloc free alloc free wait trim"]),
+        (&files, &["--schedule", "1 2@1 wait 1 2@1 wait trim"]),
+    ] {
+        let (json, code) = plan_of(files, arguments);
+        assert_eq!(code, 0);
+        let schedule = at(&json, "/schedules/0");
+        assert_eq!(schedule["failing_steps"], 0, "{schedule:#}");
+        assert_eq!(used_after(schedule, "launch"), [64 * MIB; 4]);
+        assert_eq!(used_after(schedule, "trim"), [0]);
+    }
+}
+
+#[test]
+fn a_schedule_is_written_in_any_order_and_a_wrong_word_is_named() {
+    let files = [dump("apps/cupy_sum.dot"), dump("apps/cupy_chain.dot")];
+    let used = |schedule: &str| {
+        let (json, _) = plan_of(&files, &["--schedule", schedule]);
+        assert_eq!(at(&json, "/schedules").as_array().map(Vec::len), Some(1));
+        used_after(at(&json, "/schedules/0"), "")
+    };
+    // R35: in one stream they share; R43: after a trim a launch maps again.
+    assert_eq!(
+        used("cupy_sum cupy_chain wait trim cupy_chain"),
+        [64, 64, 64, 0, 64].map(|mib| mib * MIB)
+    );
+    let torch = [dump("apps/torch_xf.dot")];
+    let (json, _) = plan_of(&torch, &["--schedule", "torch_xf wait free:torch_xf trim"]);
+    assert_eq!(used_after(at(&json, "/schedules/0"), "trim"), [0]);
+    bare()
+        .args(&["plan", "--schedule", "cupy_sum nothing"])
+        .arg(&files[0])
+        .ends()
+        .refused_with(64, "`nothing` is no graph and no step");
 }

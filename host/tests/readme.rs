@@ -166,6 +166,17 @@ fn every_block_is_run_or_says_why_it_is_not() {
     }
 }
 
+/// The words of a command line; double quotes keep words together.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('"').enumerate();
+    parts
+        .flat_map(|(number, part)| match number % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        })
+        .collect()
+}
+
 #[test]
 fn every_command_of_the_program_runs_and_prints_what_the_page_shows() {
     let folder = tempfile::tempdir().expect("a temporary directory");
@@ -185,7 +196,7 @@ fn every_command_of_the_program_runs_and_prints_what_the_page_shows() {
         let Some(arguments) = command.text.strip_prefix("graph-memory-footprint") else {
             continue;
         };
-        let arguments: Vec<_> = arguments.split_whitespace().collect();
+        let arguments = words(arguments);
         let ended = bare().in_folder(folder.path()).args(&arguments).ends();
         assert_eq!(
             ended.code, 0,

@@ -2,6 +2,8 @@
 
 use cuda_graphs::{CudaError, KernelError};
 
+use crate::schedules::UnknownWord;
+
 /// A replay that could not be made. Calls that fail because of what a scenario does are
 /// no errors: they are part of the result.
 #[derive(Debug, thiserror::Error)]
@@ -12,4 +14,7 @@ pub enum Error {
     /// The spin kernel cannot be loaded.
     #[error("the kernel cannot be loaded: {0}")]
     Kernel(#[from] KernelError),
+    /// A word that is no part of a schedule.
+    #[error("the schedule: {0}")]
+    Schedule(#[from] UnknownWord),
 }

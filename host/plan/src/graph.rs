@@ -311,6 +311,13 @@ impl Graph {
         })
     }
 
+    /// The alloc nodes without a free node in this graph.
+    pub fn unfreed(&self) -> impl Iterator<Item = NodeIndex> {
+        let freed_by = self.freed_by();
+        let nodes = self.allocations().map(|(node, ..)| node);
+        nodes.filter(move |&node| freed_by[node as usize].is_none())
+    }
+
     /// For each node the free node of this graph that ends its allocation.
     #[must_use]
     pub fn freed_by(&self) -> Vec<Option<NodeIndex>> {

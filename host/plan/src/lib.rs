@@ -43,6 +43,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod schedules;
 pub mod timeline;
+pub mod together;
 pub mod units;
 
 pub use error::Error;

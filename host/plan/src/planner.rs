@@ -1,6 +1,5 @@
 //! From graphs or a scenario to a plan.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,16 +9,20 @@ use cudart_model::Profile;
 use crate::Error;
 use crate::analysis::analyse;
 use crate::graph::{Freed, Graph};
-use crate::layout::{Layout, Source};
+use crate::layout::{Effort, Layout, Layouts, Source};
 use crate::replay::{Replayed, SpinKernel, Stage};
 use crate::result::{Gpu, Plan, SCHEMA_VERSION, Schedule, VerifiedOn};
 use crate::scenario::Scenario;
 use crate::schedule::{self, ByRule};
 use crate::schedules::{self, Overlap};
+use crate::together::{self, Together};
 
 /// The most nodes of a schedule's graphs that are built on the simulated runtime; larger
 /// ones are planned by rule.
 const MOST_SIMULATED: usize = 50_000;
+
+/// What computing the addresses of a changed graph may take: a few seconds.
+const CHANGED_EFFORT: u64 = 30_000_000;
 
 /// Said where a scenario has steps that the simulated runtime cannot do.
 const STEPS_LEFT_OUT: &str = "the steps of the scenario are not planned, nor verified: the \
@@ -118,6 +121,7 @@ impl<'k> Planner<'k> {
                 total_bytes: gpu.total_bytes(),
             },
             graphs: Vec::new(),
+            findings: Vec::new(),
             schedules: Vec::new(),
             verified_on: None,
         };
@@ -138,9 +142,9 @@ impl<'k> Planner<'k> {
 
     /// Every graph by itself; those that can be launched come back with their layouts.
     fn analyse(&mut self, graphs: &[Arc<Graph>]) -> Vec<(Arc<Graph>, Layout)> {
-        let unfreed = unfreed_addresses(graphs);
+        let together = Together::new(graphs);
         let frees_known = |freed: Freed| match freed {
-            Freed::AtAddress(address) => unfreed.contains(&address),
+            Freed::AtAddress(address) => together.leaves(address),
             _ => true,
         };
         let mut launchable = Vec::new();
@@ -183,6 +187,7 @@ impl<'k> Planner<'k> {
                 )?;
             }
         }
+        self.in_turn(&launchable)?;
         if with_memory.len() > 1 {
             let pairs: Vec<(&Arc<Graph>, &Layout)> = with_memory
                 .iter()
@@ -196,6 +201,7 @@ impl<'k> Planner<'k> {
                 |_| schedules::all_in_one_stream(&all),
                 || Some(rule.all_in_one_stream()),
             )?;
+            self.small_outputs(&pairs)?;
             self.schedule(
                 because,
                 |spin| schedules::all_at_once(&all, spin.of(all.len())),
@@ -203,6 +209,90 @@ impl<'k> Planner<'k> {
             )?;
         }
         Ok(())
+    }
+
+    /// Graphs of which one frees what another allocates are launched in turn (R14).
+    fn in_turn(&mut self, launchable: &[(Arc<Graph>, Layout)]) -> Result<(), Error> {
+        let graphs: Vec<Arc<Graph>> = launchable
+            .iter()
+            .map(|(graph, _)| Arc::clone(graph))
+            .collect();
+        for group in Together::new(&graphs).groups(graphs.len()) {
+            let names: Vec<&str> = group.iter().map(|&one| graphs[one].name.as_str()).collect();
+            let note = format!(
+                "{} belong together: what one leaves allocated another frees (R14)",
+                names.join(" and ")
+            );
+            for plan in &mut self.plan.graphs {
+                if names.contains(&plan.name.as_str()) {
+                    plan.notes.push(note.clone());
+                }
+            }
+            let pairs: Vec<(&Arc<Graph>, &Layout)> = group
+                .iter()
+                .map(|&number| (&launchable[number].0, &launchable[number].1))
+                .collect();
+            let graphs: Vec<Arc<Graph>> =
+                pairs.iter().map(|(graph, _)| Arc::clone(graph)).collect();
+            // The rules R35 and R36 do not say what a free in another graph gives back.
+            if not_simulated(&pairs, 1).is_none() {
+                self.schedule(None, |_| schedules::in_turn(&graphs), || None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What small allocations cost that several of these graphs leave allocated: of the
+    /// schedule of all graphs in one stream, which was planned last.
+    fn small_outputs(&mut self, graphs: &[(&Arc<Graph>, &Layout)]) -> Result<(), Error> {
+        let Some(without) = together::without_outputs(graphs) else {
+            return Ok(());
+        };
+        let Some(before) = self.plan.schedules.last().map(|one| one.footprint_bytes) else {
+            return Ok(());
+        };
+        let after = if not_simulated(graphs, 1).is_none() {
+            let scenario = schedules::all_in_one_stream(&without.graphs);
+            schedule::simulated(&scenario, &self.gpu, self.spin)?
+                .0
+                .footprint_bytes
+        } else {
+            let layouts = without.graphs.iter().map(|graph| {
+                let effort = Effort::steps(CHANGED_EFFORT);
+                Layouts::of(graph, self.gpu.granularity(), effort).ok()
+            });
+            let Some(layouts) = layouts.collect::<Option<Vec<_>>>() else {
+                return Ok(());
+            };
+            let computed = layouts.iter().map(|layouts| &layouts.computed);
+            let pairs: Vec<_> = without.graphs.iter().zip(computed).collect();
+            self.by_rule(&pairs).all_in_one_stream().footprint_bytes
+        };
+        let finding = together::small_outputs(without, self.gpu.block_bytes(), before, after);
+        self.plan.findings.extend(finding);
+        Ok(())
+    }
+
+    /// Plans graphs, each by itself and all of them in a schedule that is written as
+    /// [`schedules::NOTATION`] says.
+    ///
+    /// # Errors
+    ///
+    /// A word that is no part of a schedule; a GPU on which the simulated runtime can run
+    /// nothing.
+    pub fn written(&mut self, graphs: &[Arc<Graph>], text: &str) -> Result<(), Error> {
+        let mut scenario = schedules::written(text, schedules::instances(graphs))?;
+        let others = |graph: &Arc<Graph>| {
+            let layouts = Layouts::of(graph, self.gpu.granularity(), Effort::steps(CHANGED_EFFORT));
+            layouts.is_ok_and(|one| {
+                one.dumped
+                    .is_some_and(|dumped| dumped.reserved_bytes.is_none())
+            })
+        };
+        if graphs.iter().any(others) {
+            scenario.about += "; simulated with computed addresses, which are not the dump's";
+        }
+        self.scenario(scenario)
     }
 
     /// Plans a scenario: each of its graphs by itself, and its schedule.
@@ -304,18 +394,4 @@ fn verified_on(runtime: &Runtime, device: String) -> VerifiedOn {
         driver_version: runtime.driver_version().map(|version| version.to_string()),
         simulation: runtime.model_description(),
     }
-}
-
-/// Addresses at which some graph leaves an allocation after its launch.
-fn unfreed_addresses(graphs: &[Arc<Graph>]) -> BTreeSet<u64> {
-    let mut addresses = BTreeSet::new();
-    for graph in graphs {
-        let freed_by = graph.freed_by();
-        let unfreed = graph.allocations().filter_map(|(node, _, address)| {
-            let freed = freed_by.get(node as usize).copied().flatten();
-            address.filter(|_| freed.is_none())
-        });
-        addresses.extend(unfreed);
-    }
-    addresses
 }

@@ -24,6 +24,8 @@ pub struct Plan {
     pub gpu: Gpu,
     /// One per graph.
     pub graphs: Vec<GraphPlan>,
+    /// What could be better about the graphs together.
+    pub findings: Vec<Finding>,
     /// What happens when they are launched.
     pub schedules: Vec<Schedule>,
     /// Where the schedules were run as well, if they were.

@@ -341,3 +341,77 @@ fn compare(case: &Case, planned: &[&Outcome]) {
         );
     }
 }
+
+/// The graphs of a case and the most that was used at any launch of the first round.
+fn measured(name: &str) -> (Vec<Arc<Graph>>, u64) {
+    let cases = cases();
+    let case = cases
+        .iter()
+        .find(|case| case.name == name)
+        .expect("the case");
+    let graphs = (0..case.graphs.len()).map(|number| Arc::new(graph(case, number)));
+    let used = case.steps.iter().map(|step| step.used).max();
+    (graphs.collect(), used.expect("steps"))
+}
+
+#[test]
+fn r46_small_outputs_cost_a_block_each_and_the_saving_is_the_one_measured() {
+    for name in ["outputs_small", "outputs_small_auto_free"] {
+        let (graphs, before) = measured(name);
+        let (_, after) = measured("outputs_before");
+        let plan = planned(&graphs);
+        let [finding] = &*plan.findings else {
+            panic!("{name}: {:?}", plan.findings)
+        };
+        assert_eq!(finding.saving_bytes, before - after, "{name}");
+        assert_eq!(finding.footprint_after_bytes, Some(after));
+        assert_eq!(finding.nodes.len(), 5);
+        assert!(
+            finding.remedy.contains("before the capture"),
+            "{}",
+            finding.remedy
+        );
+    }
+    // 40 MiB are no small output, and one graph alone has nothing to share.
+    assert!(planned(&measured("outputs_large").0).findings.is_empty());
+    assert!(planned(&measured("unfreed").0).findings.is_empty());
+    assert!(planned(&measured("outputs_before").0).findings.is_empty());
+}
+
+#[test]
+fn r14_graphs_that_belong_together_are_found_by_address_and_launched_in_turn() {
+    let together = [
+        ("freed_elsewhere", 2),
+        ("freed_elsewhere_by_two", 3),
+        ("freed_elsewhere_both_allocate", 2),
+    ];
+    for (name, graphs) in together {
+        let plan = planned(&measured(name).0);
+        let mut in_turn = plan
+            .schedules
+            .iter()
+            .filter(|one| one.name.ends_with("in turn"));
+        let schedule = in_turn.next().unwrap_or_else(|| panic!("{name}"));
+        assert!(in_turn.next().is_none(), "{name}");
+        let launches = schedule
+            .steps
+            .iter()
+            .filter(|step| step.label.starts_with("launch"));
+        assert_eq!(launches.count(), 2 * graphs, "{name}");
+        let last = schedule.steps.last().expect("steps");
+        assert_eq!(last.planned.used_bytes, 0, "{name}: a trim gives all back");
+        // The second of two that free the same has nothing to free.
+        assert_eq!(
+            schedule.failing_steps,
+            if graphs == 3 { 2 } else { 0 },
+            "{name}"
+        );
+    }
+    let apart = planned(&measured("managed_two_graphs").0);
+    assert!(
+        !apart
+            .schedules
+            .iter()
+            .any(|one| one.name.ends_with("in turn"))
+    );
+}

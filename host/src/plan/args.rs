@@ -23,6 +23,12 @@ pub struct PlanArgs {
     #[arg(long, default_value = "2", value_name = "N", value_parser = parse_launches)]
     pub launches: usize,
 
+    /// Plan this instead of the usual launches: names of graphs (a dump's file name without
+    /// .dot) in the order of their launches, NAME@N for stream N, and wait, wait@N, trim and
+    /// free:NAME, such as "a@0 b@1 wait a trim".
+    #[arg(long, value_name = "STEPS", conflicts_with = "dump_scenario")]
+    pub schedule: Option<String>,
+
     /// Ignore the addresses in the dump and compute them.
     #[arg(long)]
     pub recompute: bool,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use cudart_model::Profile;
 use graph_memory_plan::replay::Stage;
 use graph_memory_plan::result::{Plan, Verdict};
-use graph_memory_plan::{Options, Planner, SpinKernel, scenario};
+use graph_memory_plan::{Options, Planner, SpinKernel, scenario, schedules};
 use safe_io::Outputs;
 
 use super::args::{PlanArgs, PlanFormat};
@@ -64,8 +64,18 @@ fn plan(args: &PlanArgs, gpu: Profile, input: Input) -> Result<Plan, Stop> {
     };
     let mut planner = Planner::new(gpu, spin, options);
     match input {
-        Input::Graphs(graphs) => planner.graphs(&graphs)?,
-        Input::Scenario(scenario) => planner.scenario(scenario)?,
+        Input::Graphs(graphs) => match &args.schedule {
+            None => planner.graphs(&graphs)?,
+            Some(text) => planner.written(&graphs, text)?,
+        },
+        Input::Scenario(scenario) => {
+            let scenario = match &args.schedule {
+                None => scenario,
+                Some(text) => schedules::written(text, scenario.instances)
+                    .map_err(graph_memory_plan::Error::from)?,
+            };
+            planner.scenario(scenario)?;
+        }
     }
     if args.verify {
         verify(&mut planner, args)?;
@@ -113,6 +123,10 @@ impl From<graph_memory_plan::Error> for Stop {
         match error {
             graph_memory_plan::Error::Cuda(error) => error.into(),
             graph_memory_plan::Error::Kernel(error) => error.into(),
+            graph_memory_plan::Error::Schedule(error) => Self::usage(
+                format!("--schedule: {error}"),
+                format!("a schedule has {}", graph_memory_plan::schedules::NOTATION),
+            ),
         }
     }
 }

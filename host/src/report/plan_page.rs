@@ -86,7 +86,19 @@ fn main(plan: &Plan) -> Element {
         graphs.map(|(number, graph)| self::graph(number, graph, plan.gpu.granularity_bytes));
     let schedules = plan.schedules.iter().enumerate();
     let schedules = schedules.map(|(number, one)| schedule(number, one));
-    element("main").children(graphs).children(schedules)
+    let mut main = element("main").children(graphs);
+    if !plan.findings.is_empty() {
+        let together = element("section")
+            .with("aria-labelledby", "together")
+            .child(
+                element("h2")
+                    .with("id", "together")
+                    .text("The graphs together"),
+            )
+            .child(findings(&plan.findings));
+        main.push(together);
+    }
+    main.children(schedules)
 }
 
 fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {

@@ -68,6 +68,8 @@ pub enum FindingKind {
     NeverFreed,
     /// A little less would take a block less.
     JustOverABlock,
+    /// Several graphs leave small allocations, each of which keeps a block.
+    SmallOutputs,
     /// The search for savings was cut short.
     NotSearched,
 }

@@ -206,7 +206,7 @@ fn unfreed(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result<
     table.write(&cut, out)
 }
 
-fn findings(findings: &[Finding], rows: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn findings(findings: &[Finding], rows: usize, out: &mut dyn Write) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }

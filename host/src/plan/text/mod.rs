@@ -65,6 +65,10 @@ pub(super) fn write(plan: &Plan, rows: usize, out: &mut dyn Write) -> io::Result
     for graph in &plan.graphs {
         graph::write(graph, gpu, rows, out)?;
     }
+    if !plan.findings.is_empty() {
+        writeln!(out, "\n{BOLD}The graphs together{BOLD:#}")?;
+        graph::findings(&plan.findings, rows, out)?;
+    }
     for schedule in &plan.schedules {
         schedule::write(schedule, rows, out)?;
     }

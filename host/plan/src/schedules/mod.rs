@@ -1,10 +1,14 @@
-//! The schedules that a plan asks about when only graphs are given.
+//! The launch schedules that a plan looks at when only graphs are given.
+
+mod notation;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::graph::Graph;
-use super::scenario::{Instance, Scenario, Step};
+use crate::graph::Graph;
+use crate::scenario::{Instance, Scenario, Step};
+
+pub use notation::{NOTATION, UnknownWord, instances, written};
 
 /// How long graphs run in schedules whose graphs are to overlap.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +48,7 @@ pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
         steps.push(Step::Wait { stream: Some(0) });
     }
     steps.push(Step::Trim);
-    let freed_by = graph.freed_by();
-    let unfreed = graph.allocations().map(|(node, ..)| node);
-    let unfreed: Vec<_> = unfreed
-        .filter(|&node| freed_by.get(node as usize).copied().flatten().is_none())
-        .collect();
+    let unfreed: Vec<_> = graph.unfreed().collect();
     if !unfreed.is_empty() {
         steps.extend(unfreed.into_iter().map(|node| Step::Free {
             instance: 0,
@@ -121,6 +121,25 @@ pub fn all_in_one_stream(graphs: &[Arc<Graph>]) -> Scenario {
         name: "all graphs in one stream".to_owned(),
         about: "one after the other in one stream".to_owned(),
         instances: instances.collect(),
+        streams: 1,
+        steps,
+    }
+}
+
+/// Graphs of which one frees what another allocates: launched in turn in one stream, twice.
+#[must_use]
+pub fn in_turn(graphs: &[Arc<Graph>]) -> Scenario {
+    let names: Vec<&str> = graphs.iter().map(|graph| graph.name.as_str()).collect();
+    let turn = (0..graphs.len()).map(|instance| Step::Launch {
+        instance,
+        stream: 0,
+    });
+    let mut steps: Vec<Step> = turn.clone().chain(turn).collect();
+    steps.extend([Step::Wait { stream: None }, Step::Trim]);
+    Scenario {
+        name: format!("{} in turn", names.join(", ")),
+        about: "what one allocates another frees: launched in turn in one stream, twice".to_owned(),
+        instances: instances(graphs),
         streams: 1,
         steps,
     }
