@@ -31,8 +31,6 @@ macro_rules! opaque {
 opaque! {
     /// How much of a device a context uses; passed on only.
     CUexecAffinityParam;
-    /// Parameters of a context; passed on only.
-    CUctxCreateParams;
     /// What an array is like; passed on only.
     CUDA_ARRAY_DESCRIPTOR;
     /// What an array of three dimensions is like; passed on only.
@@ -43,9 +41,6 @@ opaque! {
 
 /// A limit of a context; passed on only.
 pub type CUlimit = c_uint;
-
-/// An option for loading a library; passed on only.
-pub type CUlibraryOption = c_uint;
 
 /// Hands the table to the macro `$callback`, one function a line:
 ///

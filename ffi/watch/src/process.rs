@@ -148,6 +148,7 @@ extern "C" fn ending() {
         else {
             return;
         };
+        state.ending.store(true, Ordering::Relaxed);
         let devices: Vec<i32> = state.lock().last.keys().copied().collect();
         let mut all = !devices.is_empty();
         for device in devices {

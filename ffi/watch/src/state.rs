@@ -48,6 +48,8 @@ pub struct State {
     pub graphs_seen: AtomicBool,
     /// Whether a first wrapped function was handed to the program.
     pub intercepted: AtomicBool,
+    /// Whether the process ends: contexts can be gone, so a failed call says nothing.
+    pub ending: AtomicBool,
     /// Everything else.
     inner: Mutex<Inner>,
 }
@@ -179,6 +181,7 @@ pub fn begin(settings: &'static Settings, process: graph_memory_record::Process)
         capturing: AtomicU32::new(0),
         graphs_seen: AtomicBool::new(false),
         intercepted: AtomicBool::new(false),
+        ending: AtomicBool::new(false),
         inner: Mutex::new(Inner {
             writer: opened.writer,
             path,
@@ -261,6 +264,9 @@ impl State {
 
     /// Notes a call of ours that failed.
     pub fn failed(&self, call: &str, code: cudart_ffi::types::CUresult) {
+        if self.ending.load(Ordering::Relaxed) {
+            return;
+        }
         let text = "a call that the watch library made itself failed";
         self.note(NoteKind::FailedCall, text, Some(call), Some(code.0.into()));
     }

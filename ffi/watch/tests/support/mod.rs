@@ -35,6 +35,11 @@ fn programs() -> &'static Path {
             &folder.path().join("libcuda.so.1"),
             &[&shared[..], &driver].concat(),
         );
+        let simulated = folder.path().join("simulated");
+        fs::create_dir(&simulated).unwrap();
+        let model = deps().join("libcudart_model.so");
+        fs::copy(model, simulated.join("libcuda.so.1")).unwrap();
+        cc("measures.c", &folder.path().join("measures"), &["-ldl"]);
         cc("next.c", &folder.path().join("libnext.so"), &shared);
         cc(
             "program.c",
@@ -72,11 +77,15 @@ fn cc(source: &str, output: &Path, options: &[&str]) {
     assert!(done.status.success(), "{errors}");
 }
 
-/// The library under test, which cargo builds for this package's tests.
-pub fn library() -> PathBuf {
+/// Where cargo puts the libraries that it builds for this package's tests.
+fn deps() -> PathBuf {
     let this = env::current_exe().unwrap();
-    let deps = this.parent().unwrap();
-    let library = deps.join("libgraph_memory_watch.so");
+    this.parent().unwrap().to_path_buf()
+}
+
+/// The library under test.
+pub fn library() -> PathBuf {
+    let library = deps().join("libgraph_memory_watch.so");
     assert!(library.is_file(), "{} is missing", library.display());
     library
 }
@@ -98,6 +107,21 @@ pub struct Watched {
     pub recording: Option<Recording>,
     /// The test's folder, so that it lives on.
     pub folder: TempDir,
+}
+
+/// A C program with the simulated driver.
+pub fn watch_simulated(program: &str) -> Watch {
+    let mut watch = watch("", "");
+    let mut command = Command::new(programs().join(program));
+    command.envs(
+        watch
+            .command
+            .get_envs()
+            .map(|(k, v)| (k, v.unwrap_or_default())),
+    );
+    command.env("LD_LIBRARY_PATH", programs().join("simulated"));
+    watch.command = command;
+    watch
 }
 
 /// The C program, which gets the driver's functions in this way.
