@@ -15,10 +15,16 @@ pub mod driver;
 mod entry;
 #[cfg(unix)]
 mod fork;
+mod loaded_as;
+mod other_names;
 pub(crate) mod pointers;
+mod unsupported;
 
 #[cfg(unix)]
 pub(crate) use fork::prepare_for_forks;
+
+pub use other_names::OTHER_NAMES;
+pub use unsupported::UNSUPPORTED;
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod driver;
+mod names;
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -11,6 +12,7 @@ use std::process::{Command, Output};
 
 use cudart_ffi::simulated_driver::SIMULATED_DRIVER_FUNCTIONS;
 use cudart_model::FunctionId;
+use cudart_model::c_api::{OTHER_NAMES, UNSUPPORTED};
 use object::{Object, ObjectSymbol};
 
 /// The library that cargo built beside this test.
@@ -75,8 +77,23 @@ fn the_library_exports_the_listed_functions_and_nothing_else() {
         .iter()
         .flat_map(|line| [Some(line.name), line.twin])
         .flatten();
-    let listed: BTreeSet<&str> = runtime.chain(driver).collect();
+    let others = OTHER_NAMES.iter().map(|(name, _)| *name);
+    let unsupported = UNSUPPORTED.iter().copied();
+    let listed: BTreeSet<&str> = runtime
+        .chain(driver)
+        .chain(others)
+        .chain(unsupported)
+        .collect();
     assert_eq!(exported, listed);
+    // A program that names any function of NVIDIA's library starts.
+    let real = include_str!("../data/exports/libcudart.txt");
+    let missing: Vec<&str> = real
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| !exported.contains(name))
+        .collect();
+    assert_eq!(missing, [""; 0]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(in crate::c_api) unsafe fn cudaStreamIsCapturing(
     })
 }
 
-pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo(
+pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v3(
     stream: cudaStream_t,
     status: *mut c_uint,
     id: *mut c_ulonglong,
@@ -126,7 +126,7 @@ unsafe fn write_if<T>(pointer: *mut T, value: T) {
     }
 }
 
-pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies(
+pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies_v2(
     stream: cudaStream_t,
     dependencies: *mut cudaGraphNode_t,
     edge_data: *const c_void,

@@ -5,6 +5,7 @@ use core::ffi::{c_char, c_uint, c_void};
 use cudart_ffi::types::*;
 
 use super::super::entry::run;
+use super::super::loaded_as;
 #[cfg(not(unix))]
 use super::super::pointers::string;
 use super::super::pointers::{not_null, write};
@@ -91,7 +92,7 @@ pub(in crate::c_api) unsafe fn cudaGraphGetRootNodes(
     })
 }
 
-pub(in crate::c_api) unsafe fn cudaGraphGetEdges(
+pub(in crate::c_api) unsafe fn cudaGraphGetEdges_v2(
     graph: cudaGraph_t,
     from: *mut cudaGraphNode_t,
     to: *mut cudaGraphNode_t,
@@ -131,7 +132,7 @@ pub(in crate::c_api) unsafe fn cudaGraphNodeGetType(
     })
 }
 
-pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependencies(
+pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependencies_v2(
     node: cudaGraphNode_t,
     dependencies: *mut cudaGraphNode_t,
     edge_data: *mut CUgraphEdgeData,
@@ -149,7 +150,7 @@ pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependencies(
     })
 }
 
-pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependentNodes(
+pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependentNodes_v2(
     node: cudaGraphNode_t,
     dependents: *mut cudaGraphNode_t,
     edge_data: *mut CUgraphEdgeData,
@@ -267,6 +268,10 @@ pub(in crate::c_api) unsafe fn cudaGraphExecUpdate(
     result_info: *mut CUgraphExecUpdateResultInfo,
 ) -> cudaError_t {
     run(F::cudaGraphExecUpdate, |call| {
+        // Before 12 the results go to two places, of which only one would be known here.
+        if loaded_as::major() < 12 {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
         let out = not_null(result_info)?;
         let outcome = call.runtime().exec_update(exec.0 as u64, graph.0 as u64)?;
         let mut info = CUgraphExecUpdateResultInfo::zeroed();
@@ -335,6 +340,9 @@ pub(in crate::c_api) unsafe fn cudaGraphInstantiate(
     graph: cudaGraph_t,
     flags: core::ffi::c_ulonglong,
 ) -> cudaError_t {
+    // Before 12 the third argument is a place for the node that failed, and no flags are
+    // given.
+    let flags = if loaded_as::major() < 12 { 0 } else { flags };
     run(F::cudaGraphInstantiate, |call| {
         let out = not_null(exec)?;
         let handle = call.runtime().instantiate(graph.0 as u64, flags)?;

@@ -16,6 +16,7 @@ use crate::functions::FunctionId as F;
 use crate::objects::effects::Fill;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
+mod by_version;
 mod capture;
 mod graph_queries;
 mod libraries;
@@ -24,6 +25,7 @@ mod nodes;
 mod stream_ordered;
 mod streams;
 
+pub(super) use by_version::*;
 pub(super) use capture::*;
 pub(super) use graph_queries::*;
 pub(super) use libraries::*;

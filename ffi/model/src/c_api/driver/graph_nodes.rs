@@ -339,7 +339,12 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetDependencies_v2(
     as_runtime(Needs::Init, || {
         // SAFETY: the caller's promise.
         unsafe {
-            runtime::cudaGraphNodeGetDependencies(node, dependencies, edge_data, dependency_count)
+            runtime::cudaGraphNodeGetDependencies_v2(
+                node,
+                dependencies,
+                edge_data,
+                dependency_count,
+            )
         }
     })
 }
@@ -364,7 +369,7 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetDependentNodes_v2(
     as_runtime(Needs::Init, || {
         // SAFETY: the caller's promise.
         unsafe {
-            runtime::cudaGraphNodeGetDependentNodes(
+            runtime::cudaGraphNodeGetDependentNodes_v2(
                 node,
                 dependent_nodes,
                 edge_data,

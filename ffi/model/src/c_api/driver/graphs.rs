@@ -63,7 +63,7 @@ pub(in crate::c_api) unsafe fn cuGraphGetEdges_v2(
 ) -> CUresult {
     as_runtime(Needs::Init, || {
         // SAFETY: the caller's promise.
-        unsafe { runtime::cudaGraphGetEdges(graph, from, to, edge_data, num_edges) }
+        unsafe { runtime::cudaGraphGetEdges_v2(graph, from, to, edge_data, num_edges) }
     })
 }
 

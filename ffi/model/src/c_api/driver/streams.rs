@@ -189,7 +189,7 @@ pub(in crate::c_api) unsafe fn cuStreamGetCaptureInfo_v3(
     as_runtime(Needs::Context, || {
         // SAFETY: the caller's promise; the status is an unsigned int.
         unsafe {
-            runtime::cudaStreamGetCaptureInfo(
+            runtime::cudaStreamGetCaptureInfo_v3(
                 stream,
                 capture_status_out.cast(),
                 id_out,
@@ -225,7 +225,7 @@ pub(in crate::c_api) unsafe fn cuStreamUpdateCaptureDependencies_v2(
     as_runtime(Needs::Context, || {
         // SAFETY: the caller's promise.
         unsafe {
-            runtime::cudaStreamUpdateCaptureDependencies(
+            runtime::cudaStreamUpdateCaptureDependencies_v2(
                 stream,
                 dependencies,
                 dependency_data.cast(),

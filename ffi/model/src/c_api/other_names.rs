@@ -1,0 +1,78 @@
+//! Twins for the per-thread default stream, and other names of functions: what NVIDIA's
+//! header calls instead of a function when a program is compiled for per-thread default
+//! streams, or with CUDA 12.
+
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+
+use cudart_ffi::types::*;
+
+use super::calls;
+use crate::instance::with_per_thread_default;
+
+/// Exports functions under other names, with the same prototype.
+macro_rules! also {
+    ($($name:ident = $call:expr => fn $function:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`, which is `", stringify!($function), "`.")]
+            ///
+            /// # Safety
+            ///
+            /// As for that function.
+            #[unsafe(no_mangle)]
+            #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
+            #[allow(non_snake_case, reason = "the C name")]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) -> cudaError_t {
+                // SAFETY: the caller's promise is passed on.
+                $call(|| unsafe { calls::$function($($arg),*) })
+            }
+        )*
+
+        /// The names, and the functions that they are.
+        pub const OTHER_NAMES: &[(&str, &str)] = &[
+            $((stringify!($name), stringify!($function)),)*
+        ];
+    };
+}
+
+/// Makes the call as it is.
+fn plainly<T>(call: impl FnOnce() -> T) -> T {
+    call()
+}
+
+also! {
+    cudaEventRecord_ptsz = with_per_thread_default => fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t);
+    cudaEventRecordWithFlags_ptsz = with_per_thread_default => fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, flags: c_uint);
+    cudaFreeAsync_ptsz = with_per_thread_default => fn cudaFreeAsync(dev_ptr: *mut c_void, stream: cudaStream_t);
+    cudaGraphInstantiateWithParams_ptsz = with_per_thread_default => fn cudaGraphInstantiateWithParams(exec: *mut cudaGraphExec_t, graph: cudaGraph_t, params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS);
+    cudaGraphLaunch_ptsz = with_per_thread_default => fn cudaGraphLaunch(exec: cudaGraphExec_t, stream: cudaStream_t);
+    cudaGraphUpload_ptsz = with_per_thread_default => fn cudaGraphUpload(exec: cudaGraphExec_t, stream: cudaStream_t);
+    cudaLaunchHostFunc_ptsz = with_per_thread_default => fn cudaLaunchHostFunc(stream: cudaStream_t, function: CUhostFn, user_data: *mut c_void);
+    cudaLaunchKernel_ptsz = with_per_thread_default => fn cudaLaunchKernel(func: *const c_void, grid_dim: dim3, block_dim: dim3, args: *mut *mut c_void, shared_mem_bytes: usize, stream: cudaStream_t);
+    cudaMallocAsync_ptsz = with_per_thread_default => fn cudaMallocAsync(dev_ptr: *mut *mut c_void, size: usize, stream: cudaStream_t);
+    cudaMallocFromPoolAsync_ptsz = with_per_thread_default => fn cudaMallocFromPoolAsync(ptr: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t);
+    cudaMemcpy_ptds = with_per_thread_default => fn cudaMemcpy(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind);
+    cudaMemcpyAsync_ptsz = with_per_thread_default => fn cudaMemcpyAsync(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t);
+    cudaMemset_ptds = with_per_thread_default => fn cudaMemset(dev_ptr: *mut c_void, value: c_int, count: usize);
+    cudaMemsetAsync_ptsz = with_per_thread_default => fn cudaMemsetAsync(dev_ptr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t);
+    cudaStreamBeginCapture_ptsz = with_per_thread_default => fn cudaStreamBeginCapture(stream: cudaStream_t, mode: cudaStreamCaptureMode);
+    cudaStreamBeginCaptureToGraph_ptsz = with_per_thread_default => fn cudaStreamBeginCaptureToGraph(stream: cudaStream_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, edge_data: *const c_void, dependency_count: usize, mode: cudaStreamCaptureMode);
+    cudaStreamEndCapture_ptsz = with_per_thread_default => fn cudaStreamEndCapture(stream: cudaStream_t, graph: *mut cudaGraph_t);
+    cudaStreamGetCaptureInfo_ptsz = with_per_thread_default => fn cudaStreamGetCaptureInfo(stream: cudaStream_t, status: *mut c_uint, id: *mut c_ulonglong, graph: *mut cudaGraph_t, dependencies: *mut *const cudaGraphNode_t, edge_data: *mut *const c_void, dependency_count: *mut usize);
+    cudaStreamGetFlags_ptsz = with_per_thread_default => fn cudaStreamGetFlags(stream: cudaStream_t, flags: *mut c_uint);
+    cudaStreamGetPriority_ptsz = with_per_thread_default => fn cudaStreamGetPriority(stream: cudaStream_t, priority: *mut c_int);
+    cudaStreamIsCapturing_ptsz = with_per_thread_default => fn cudaStreamIsCapturing(stream: cudaStream_t, status: *mut c_uint);
+    cudaStreamQuery_ptsz = with_per_thread_default => fn cudaStreamQuery(stream: cudaStream_t);
+    cudaStreamSynchronize_ptsz = with_per_thread_default => fn cudaStreamSynchronize(stream: cudaStream_t);
+    cudaStreamUpdateCaptureDependencies_ptsz = with_per_thread_default => fn cudaStreamUpdateCaptureDependencies(stream: cudaStream_t, dependencies: *mut cudaGraphNode_t, edge_data: *const c_void, dependency_count: usize, flags: c_uint);
+    cudaStreamWaitEvent_ptsz = with_per_thread_default => fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, flags: c_uint);
+    cudaEventElapsedTime_v2 = plainly => fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t);
+    cudaGraphGetEdges_v2 = plainly => fn cudaGraphGetEdges_v2(graph: cudaGraph_t, from: *mut cudaGraphNode_t, to: *mut cudaGraphNode_t, edge_data: *mut CUgraphEdgeData, num_edges: *mut usize);
+    cudaGraphNodeGetDependencies_v2 = plainly => fn cudaGraphNodeGetDependencies_v2(node: cudaGraphNode_t, dependencies: *mut cudaGraphNode_t, edge_data: *mut CUgraphEdgeData, dependency_count: *mut usize);
+    cudaGraphNodeGetDependentNodes_v2 = plainly => fn cudaGraphNodeGetDependentNodes_v2(node: cudaGraphNode_t, dependents: *mut cudaGraphNode_t, edge_data: *mut CUgraphEdgeData, dependent_count: *mut usize);
+    cudaStreamGetCaptureInfo_v3 = plainly => fn cudaStreamGetCaptureInfo_v3(stream: cudaStream_t, status: *mut c_uint, id: *mut c_ulonglong, graph: *mut cudaGraph_t, dependencies: *mut *const cudaGraphNode_t, edge_data: *mut *const c_void, dependency_count: *mut usize);
+    cudaStreamGetCaptureInfo_v3_ptsz = with_per_thread_default => fn cudaStreamGetCaptureInfo_v3(stream: cudaStream_t, status: *mut c_uint, id: *mut c_ulonglong, graph: *mut cudaGraph_t, dependencies: *mut *const cudaGraphNode_t, edge_data: *mut *const c_void, dependency_count: *mut usize);
+    cudaStreamUpdateCaptureDependencies_v2 = plainly => fn cudaStreamUpdateCaptureDependencies_v2(stream: cudaStream_t, dependencies: *mut cudaGraphNode_t, edge_data: *const c_void, dependency_count: usize, flags: c_uint);
+    cudaStreamUpdateCaptureDependencies_v2_ptsz = with_per_thread_default => fn cudaStreamUpdateCaptureDependencies_v2(stream: cudaStream_t, dependencies: *mut cudaGraphNode_t, edge_data: *const c_void, dependency_count: usize, flags: c_uint);
+    cudaStreamGetCaptureInfo_v2 = plainly => fn cudaStreamGetCaptureInfo_v2(stream: cudaStream_t, status: *mut c_uint, id: *mut c_ulonglong, graph: *mut cudaGraph_t, dependencies: *mut *const cudaGraphNode_t, dependency_count: *mut usize);
+    cudaStreamGetCaptureInfo_v2_ptsz = with_per_thread_default => fn cudaStreamGetCaptureInfo_v2(stream: cudaStream_t, status: *mut c_uint, id: *mut c_ulonglong, graph: *mut cudaGraph_t, dependencies: *mut *const cudaGraphNode_t, dependency_count: *mut usize);
+}

@@ -1,0 +1,46 @@
+/* A program that was linked with a libcudart of CUDA_MAJOR, written against prototypes of
+ * its own: what differs between the versions under one name, and a function that is not
+ * simulated. */
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+
+int cudaGraphCreate(cudaGraph_t *, unsigned);
+int cudaGraphAddEmptyNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t);
+int cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long);
+int cudaGraphLaunch_ptsz(cudaGraphExec_t, void *);
+int cudaMipmappedArrayGetSparseProperties(void *, void *);
+int cudaPeekAtLastError(void);
+#if CUDA_MAJOR < 13
+int cudaGraphGetEdges(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t *, size_t *);
+int cudaGraphGetEdges_v2(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t *, void *, size_t *);
+#else
+int cudaGraphGetEdges(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t *, void *, size_t *);
+#endif
+
+int main(void) {
+    cudaGraph_t graph;
+    cudaGraphNode_t a, b, from[2] = {0}, to[2] = {0};
+    cudaGraphExec_t exec;
+    size_t count = 2, all = 0;
+    int code = cudaGraphCreate(&graph, 0);
+    code |= cudaGraphAddEmptyNode(&a, graph, NULL, 0);
+    code |= cudaGraphAddEmptyNode(&b, graph, &a, 1);
+#if CUDA_MAJOR < 13
+    code |= cudaGraphGetEdges(graph, from, to, &count);
+    code |= cudaGraphGetEdges_v2(graph, NULL, NULL, NULL, &all);
+#else
+    code |= cudaGraphGetEdges(graph, from, to, NULL, &count);
+    code |= cudaGraphGetEdges(graph, NULL, NULL, NULL, &all);
+#endif
+    code |= cudaGraphInstantiate(&exec, graph, 0);
+    code |= cudaGraphLaunch_ptsz(exec, NULL);
+    printf("codes %d, edges %zu of %zu, %d\n", code, count, all, from[0] == a && to[0] == b);
+    code = cudaMipmappedArrayGetSparseProperties(NULL, NULL);
+    code = cudaMipmappedArrayGetSparseProperties(NULL, NULL);
+    printf("not simulated %d, last error %d\n", code, cudaPeekAtLastError());
+    return 0;
+}
