@@ -42,8 +42,11 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let log = folder.join("sample.txt");
     let result = folder.join("result.json");
 
-    fs::write(&log, sample_output(&args.sample)?)
-        .with_context(|| format!("cannot write {}", log.display()))?;
+    safe_io::write(&log, sample_output(&args.sample)?)?;
+    // A run that fails leaves what was there: only this run's result is to be compared.
+    if result.exists() {
+        fs::remove_file(&result).with_context(|| format!("cannot remove {}", result.display()))?;
+    }
 
     let mut ours = Command::new(&program);
     // On the model the comparison would say nothing about this GPU.

@@ -1,14 +1,17 @@
 //! `cargo xtask dist`: one archive with the program, its completions, its manual,
-//! the schema of its results and the licences.
+//! the schema of its results, the licences, and the notices of what is linked into it.
 
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context;
+use safe_io::Outputs;
 
 use crate::host;
+use crate::notices;
 use crate::trouble::Trouble;
 
 /// Options of `cargo xtask dist`.
@@ -46,6 +49,11 @@ const FILES: [&str; 5] = [
 /// When the program cannot be built or run, or a file cannot be written.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let program = host::program(args.program.as_deref(), root)?;
+    let outputs = Outputs::new([&program]);
+    let archive = match &args.output {
+        Some(archive) => Some(outputs.open(archive)?),
+        None => None,
+    };
     let version = said(&program, &["--version"])?;
     let version = version
         .split_whitespace()
@@ -97,19 +105,32 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
             Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
         }
     }
+    put(
+        "notices/crates.txt",
+        notices::of_crates(root, host::PACKAGE)?.as_bytes(),
+    )?;
+    put(
+        "notices/rust-standard-library.html",
+        &notices::of_standard_library(root)?,
+    )?;
     let binary = stage
         .join(host::PACKAGE)
         .with_extension(env::consts::EXE_EXTENSION);
     // A copy keeps the permission to run it.
     fs::copy(&program, &binary).with_context(|| format!("cannot copy {}", program.display()))?;
 
-    let archive = match &args.output {
+    let packed = pack(&stage, &name)?;
+    let place = match &args.output {
         Some(archive) => std::path::absolute(archive)?,
         None => stage.with_file_name(format!("{name}.tar.gz")),
     };
-    pack(&stage, &name, &archive)?;
-    let size = fs::metadata(&archive)?.len();
-    println!("{} ({} KiB)", archive.display(), size.div_ceil(1024));
+    let mut archive = match archive {
+        Some(archive) => archive,
+        None => outputs.open(&place)?,
+    };
+    archive.write_all(&packed)?;
+    outputs.commit()?;
+    println!("{} ({} KiB)", place.display(), packed.len().div_ceil(1024));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -131,20 +152,19 @@ fn said(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
 
 /// By the system's tar: every system that this runs on has one, and a crate for it
 /// and for gzip would be built before each task of ours.
-fn pack(stage: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
+fn pack(stage: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
     let parent = stage.parent().context("the stage has a folder")?;
-    let status = Command::new("tar")
-        .arg("-czf")
-        .arg(archive)
-        .arg("-C")
+    let output = Command::new("tar")
+        .args(["-cz", "-C"])
         .arg(parent)
         .arg(name)
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Trouble::new(
-            format!("tar ended with {status}"),
-            "see its message above, and check that the archive's folder exists",
+        .stderr(Stdio::inherit())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => Err(Trouble::new(
+            format!("tar ended with {}", output.status),
+            "see its message above",
         )
         .into()),
         Err(error) => Err(Trouble::new(

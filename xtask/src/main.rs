@@ -8,6 +8,7 @@ mod dist;
 mod doctor;
 mod host;
 mod kernel;
+mod notices;
 mod ptxas;
 mod run;
 #[cfg(all(test, unix))]
@@ -63,7 +64,9 @@ fn main() -> ExitCode {
         Task::Run(args) => run::run(&args, &root),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        // An error may name files, and quote programs.
+        let error = safe_io::visible::indented(&format!("{error:#}"));
+        eprintln!("error: {error}");
         ExitCode::FAILURE
     })
 }

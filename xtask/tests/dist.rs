@@ -53,6 +53,7 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
         let length = fs::metadata(top.join(file)).map_or(0, |file| file.len());
         assert!(length > 200, "{file}: {length} bytes");
     }
+    notices_name_every_crate(&top.join("notices"));
     completions_load(&top.join("completions/graph-memory-footprint.bash"));
     let manual = fs::read_to_string(top.join("man/graph-memory-footprint.1"));
     let manual = manual.expect("the manual");
@@ -60,6 +61,39 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     for option in ["\\-\\-repeat", "\\-\\-report", "\\-\\-model\\-profile"] {
         assert!(manual.contains(option), "{option}");
     }
+}
+
+/// cargo's own tree of what is linked, with its versions.
+fn notices_name_every_crate(folder: &Path) {
+    let crates = fs::read_to_string(folder.join("crates.txt")).expect("the notices");
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "graph-memory-footprint"])
+        .args(["--edges", "normal,no-proc-macro", "--prefix", "none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo starts");
+    assert!(tree.status.success(), "{tree:?}");
+    let tree = String::from_utf8(tree.stdout).expect("UTF-8");
+    let mut count = 0;
+    // Those of the workspace have their folder on the line.
+    for line in tree.lines().filter(|line| !line.contains(" (/")) {
+        let mut words = line.split_whitespace();
+        let (Some(name), Some(version)) = (words.next(), words.next()) else {
+            continue;
+        };
+        let version = version.trim_start_matches('v');
+        let listed = format!("    {name} {version}  ");
+        assert!(
+            crates.contains(&listed),
+            "{name} {version} is not in the notices"
+        );
+        count += 1;
+    }
+    assert!(count > 20, "{tree}");
+    assert!(crates.contains("Permission is hereby granted, free of charge"));
+    let library = fs::read_to_string(folder.join("rust-standard-library.html"));
+    let library = library.expect("the notices of the standard library");
+    assert!(library.contains("Copyright") && library.contains("Rust"));
 }
 
 /// A bash that reads the file knows how to complete the program.
@@ -71,5 +105,32 @@ fn completions_load(file: &Path) {
     match asked {
         Ok(output) => assert!(output.status.success(), "{output:?}"),
         Err(error) => println!("SKIPPED: the completions are not tried in bash: {error}"),
+    }
+}
+
+#[test]
+fn no_task_writes_over_what_it_reads() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = folder.path().join("program");
+    fs::copy(support::program(), &program).expect("a copy");
+    std::os::unix::fs::symlink(&program, folder.path().join("link")).expect("a link");
+    let before = fs::read(&program).expect("the program");
+    for (task, input, output) in [
+        ("dist", "--program", "--output"),
+        // Refused before anything is built or measured; the kit is not there.
+        ("bench", "--sample", "--json"),
+        ("bench", "--cudart", "--json"),
+    ] {
+        for name in ["program", "link"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+            command.arg(task).arg(input).arg(&program);
+            command.arg(output).arg(folder.path().join(name));
+            command.env("CARGO_TARGET_DIR", folder.path().join("target"));
+            let ended = command.output().expect("xtask starts");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(!ended.status.success(), "{task} {input} {name}");
+            assert!(said.contains("is also an input"), "{task} {input}: {said}");
+            assert!(fs::read(&program).expect("the program") == before, "{task}");
+        }
     }
 }

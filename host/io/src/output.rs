@@ -315,7 +315,11 @@ fn opened(path: &Path) -> io::Result<(Sink, Option<Place>)> {
     }
     // Whoever may not change the file may not replace it either.
     if kind.is_file() {
-        OpenOptions::new().write(true).open(path)?;
+        match OpenOptions::new().write(true).open(path) {
+            // A program that runs cannot be written to, but it can be replaced.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            opened => drop(opened?),
+        }
     }
     if stdout.is_some_and(|stdout| Some(Id::of(&stdout)) == id) && !kind.is_char_device() {
         // Such as /dev/stdout, whose file the shell may have opened to append to.

@@ -104,8 +104,7 @@ pub fn run(root: &Path, bless: bool) -> anyhow::Result<ExitCode> {
             instructions: counts,
         };
         let text = serde_json::to_string_pretty(&kept)?;
-        fs::write(&path, text + "\n")
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        safe_io::write(&path, text + "\n")?;
         println!("kept in {KEPT}");
     }
     let kept = kept.filter(|_| !bless);

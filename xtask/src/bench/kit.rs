@@ -4,10 +4,12 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
+use safe_io::Outputs;
 use serde_json::Value;
 
 use crate::kernel;
@@ -112,22 +114,25 @@ impl Kit {
     ///
     /// Those of copying.
     pub fn pack(&self, folder: &Path) -> anyhow::Result<()> {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
         let this = env::current_exe().context("cannot tell where this program is")?;
-        for (from, name) in [
+        let files = [
             (&self.experiments, EXPERIMENTS),
             (&self.ours, OURS),
             (&self.model, MODEL),
             (&self.counterpart, COUNTERPART),
             (&self.kernel, KERNEL),
             (&this, "xtask"),
-        ] {
-            let to = folder.join(name);
-            // A program that runs cannot be written to, but it can be replaced.
-            let _ = fs::remove_file(&to);
-            fs::copy(from, &to)
-                .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+        ];
+        let outputs = Outputs::new(files.map(|(from, _)| from));
+        for (from, name) in files {
+            let bytes =
+                fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+            outputs.open_in(folder, name)?.write_all(&bytes)?;
+        }
+        outputs.commit()?;
+        for (from, name) in files {
+            // Programs stay programs.
+            fs::set_permissions(folder.join(name), fs::metadata(from)?.permissions())?;
         }
         Ok(())
     }

@@ -15,7 +15,6 @@ mod side;
 mod stats;
 mod text;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -23,6 +22,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use safe_io::Outputs;
 
 use crate::toolchain::Env;
 use crate::trouble::Trouble;
@@ -110,6 +110,11 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     if args.instructions {
         return instructions::run(root, args.bless);
     }
+    // Checked before anything is built or measured, so that a bad path fails early.
+    if let Some(file) = &args.json {
+        let inputs = [&args.sample, &args.cudart].into_iter().flatten();
+        Outputs::new(inputs).open(file)?;
+    }
     let kit = match &args.kit {
         Some(folder) => Kit::unpack(folder)?,
         None => Kit::build(root)?,
@@ -118,10 +123,6 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         kit.pack(folder)?;
         println!("packed into {}", folder.display());
         return Ok(ExitCode::SUCCESS);
-    }
-    // Opened before anything is measured, so that a bad path fails early.
-    if let Some(file) = &args.json {
-        fs::write(file, "").with_context(|| format!("cannot write {}", file.display()))?;
     }
     let bed = make_bed(args, kit)?;
     print!("{}", text::machine(&bed.machine));
@@ -140,8 +141,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         // After each figure, so that what is there is kept whatever comes next.
         if let Some(file) = &args.json {
             let json = serde_json::to_string_pretty(&result)?;
-            fs::write(file, json + "\n")
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            safe_io::write(file, json + "\n")?;
         }
     }
     print!("{}", text::summary(&result));

@@ -325,7 +325,9 @@ fn bless(args: &Args, root: &Path, built: &Built) -> anyhow::Result<&'static str
         With::RustCuda => args.kernel.committed_by_rust_cuda(),
         _ => args.kernel.committed(),
     };
-    fs::copy(&built.path, root.join(place)).with_context(|| format!("cannot write {place}"))?;
+    let built =
+        fs::read(&built.path).with_context(|| format!("cannot read {}", built.path.display()))?;
+    safe_io::write(&root.join(place), built)?;
     Ok(place)
 }
 

@@ -326,8 +326,7 @@ fn finish(
         kernel.name(),
         arch.compute()
     ));
-    fs::write(&path, provenance.prepend_to(&body, comment))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    safe_io::write(&path, provenance.prepend_to(&body, comment))?;
     Ok(Built {
         path,
         provenance,

@@ -138,8 +138,7 @@ pub fn build(
         .add("command", shown.join(" "));
     let body = fs::read_to_string(&raw).context("rustc reported success but left no output")?;
     let path = out.join(format!("{name}.rustc.{}.{extension}", arch.sm()));
-    fs::write(&path, provenance.prepend_to(&body, comment))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    safe_io::write(&path, provenance.prepend_to(&body, comment))?;
     Ok(Built {
         path,
         provenance,

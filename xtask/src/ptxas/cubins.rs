@@ -5,8 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context;
-
 use super::{Stream, WAITS, output_of};
 use crate::kernel::{self, Provenance};
 use crate::trouble::Trouble;
@@ -40,7 +38,7 @@ pub(super) fn report(root: &Path, bless: bool, strict: bool) -> anyhow::Result<u
     for (path, code) in made {
         let name = path.strip_prefix(root).unwrap_or(&path).display();
         if bless {
-            fs::write(&path, &code).with_context(|| format!("cannot write {name}"))?;
+            safe_io::write(&path, &code)?;
             println!("  kept  {name}: {} bytes", code.len());
             continue;
         }
@@ -53,7 +51,7 @@ pub(super) fn report(root: &Path, bless: bool, strict: bool) -> anyhow::Result<u
     }
     if bless {
         let note = note(root)?;
-        fs::write(root.join(NOTE), note).with_context(|| format!("cannot write {NOTE}"))?;
+        safe_io::write(&root.join(NOTE), note)?;
     }
     if differ > 0 {
         println!("  try: cargo xtask ptxas --bless");
