@@ -80,17 +80,27 @@ fn every_account_adds_up_to_what_the_device_lost() {
     assert!(devices >= 3, "only {devices} devices were checked");
 }
 
-/// The program printed how much free memory it had lost since CUDA started: 636 MiB.
+/// Each program printed how much of the device's memory was in use at its end, in MiB.
 #[test]
-fn pytorchs_default_allocator_is_seen_where_the_program_itself_saw_it() {
-    let result = shown(&recordings().join("torch-default"));
+fn the_accounts_are_what_the_programs_printed_themselves() {
+    for (folder, printed) in [
+        ("torch-default", 1112),
+        ("gpt-default-own", 1820),
+        ("gpt-default-shared", 1638),
+    ] {
+        let result = shown(&recordings().join(folder));
+        let account = &result["processes"][0]["devices"][0]["account"];
+        assert_eq!(signed(&account["lost_bytes"]) / MIB, printed, "{folder}");
+    }
+}
+
+#[test]
+fn pytorchs_default_allocator_is_seen_in_the_captures_and_not_in_the_graphs() {
+    let result = shown(&recordings().join("gpt-default-own"));
     let process = &result["processes"][0];
     let device = &process["devices"][0];
-    let context = entry(device, "context");
-    let lost = signed(&device["account"]["lost_bytes"]) - context;
-    assert_eq!(lost, 636 * MIB);
     let graphs = process["graphs"].as_array().expect("graphs");
-    assert_eq!(graphs.len(), 6);
+    assert_eq!(graphs.len(), 5);
     for graph in graphs {
         assert_eq!(graph["allocations"].as_array().map(Vec::len), Some(0));
         assert_eq!(graph["footprint_bytes"], 0);
@@ -114,6 +124,39 @@ fn pytorchs_default_allocator_is_seen_where_the_program_itself_saw_it() {
             .iter()
             .all(|name| name.ends_with("libc10_cuda.so"))
     );
+    // The remedy was measured: one pool for all captures, and nothing else changed.
+    let shared = shown(&recordings().join("gpt-default-shared"));
+    let shared = entry(&shared["processes"][0]["devices"][0], "plain-in-capture");
+    assert_eq!(taken - shared, (1820 - 1638) * MIB);
+    let findings = process["findings"].to_string();
+    assert!(findings.contains("one memory pool"), "{findings}");
+}
+
+/// Measured on the H200, and foretold by `plan` of the dumps: 192, 224 and 256 MiB.
+#[test]
+fn pytorch_with_cuda_malloc_async_holds_what_was_planned() {
+    let result = shown(&recordings().join("torch-async"));
+    let steps = result["processes"][0]["planned"][0]["steps"].clone();
+    let of = |name: &str| -> Vec<i64> {
+        let steps = steps.as_array().expect("steps");
+        steps.iter().map(|step| signed(&step[name]) / MIB).collect()
+    };
+    assert_eq!(of("measured_used_bytes"), [192, 224, 256]);
+    assert_eq!(of("planned_used_bytes"), [192, 224, 256]);
+}
+
+#[test]
+fn a_failed_relaunch_is_a_finding_with_its_cause() {
+    let result = shown(&recordings().join("cupy"));
+    let findings = result["processes"][0]["findings"]
+        .as_array()
+        .expect("findings");
+    let error = findings
+        .iter()
+        .find(|finding| finding["severity"] == "error");
+    let error = error.expect("the launch that failed");
+    let remedy = error["remedy"].as_str().expect("a remedy");
+    assert!(remedy.contains("AutoFreeOnLaunch"), "{remedy}");
 }
 
 /// M16: the footprint is computed from the addresses alone, the growth was measured.
@@ -141,6 +184,9 @@ fn a_footprint_computed_from_addresses_is_what_the_first_launch_mapped() {
                 folder.display()
             );
             for device in process["planned"].as_array().expect("planned") {
+                if device["assumes_no_overlap"] == true {
+                    continue;
+                }
                 for step in device["steps"].as_array().expect("steps") {
                     assert_eq!(step["planned_used_bytes"], step["measured_used_bytes"]);
                 }
@@ -182,7 +228,7 @@ fn a_recording_is_shown_compared_and_planned_from_its_json() {
     let none = bare()
         .args(&["show", "--format", "json", "--output"])
         .arg(&json)
-        .arg(recordings().join("torch-default"))
+        .arg(recordings().join("gpt-default-shared"))
         .ends();
     assert_eq!(none.code, 0, "{}", none.stderr);
     let refused = bare().args(&["plan"]).arg(&json).ends();

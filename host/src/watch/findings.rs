@@ -8,7 +8,7 @@ use graph_memory_plan::analysis::analyse;
 use graph_memory_plan::findings::Severity;
 
 use super::planned;
-use super::result::{Finding, GraphResult, ProcessResult};
+use super::result::{Finding, GraphResult, ProcessResult, RecordedAction};
 use crate::report::units;
 
 /// Physical memory is mapped in blocks of this size on the GPU that the plan is for.
@@ -20,7 +20,8 @@ fn granularity() -> u64 {
 pub(super) fn find(process: &mut ProcessResult, dots: &BTreeMap<String, String>) {
     let mut found = Vec::new();
     found.extend(of_graphs(process, dots));
-    found.extend(small_and_left_allocated(process));
+    found.extend(left_allocated(process));
+    found.extend(captures_without_shared_pool(process));
     found.extend(destroyed_with_memory(process));
     found.extend(never_destroyed(process));
     found.extend(kept_by_the_pool(process));
@@ -71,15 +72,20 @@ fn of_graphs(process: &ProcessResult, dots: &BTreeMap<String, String>) -> Vec<Fi
     found
 }
 
-/// Launches that leave a little allocated: each keeps whole blocks of physical memory,
-/// which no other graph can use (R36, M1).
-fn small_and_left_allocated(process: &ProcessResult) -> Option<Finding> {
+/// Launches that leave memory allocated: each keeps whole blocks of physical memory, which
+/// no other graph can use (R36, M1).
+fn left_allocated(process: &ProcessResult) -> Option<Finding> {
     let block = granularity();
+    let last_launch = last_launch(process);
     let keeps: Vec<&GraphResult> = process
         .graphs
         .iter()
-        .filter(|graph| graph.launches > 0 && !graph.destroyed)
-        .filter(|graph| graph.unfreed > 0 && graph.unfreed_bytes <= block / 2)
+        .filter(|graph| graph.launches > 0 && graph.unfreed > 0)
+        .filter(|graph| {
+            graph
+                .destroyed_ns
+                .is_none_or(|destroyed| destroyed >= last_launch)
+        })
         .collect();
     if keeps.len() < 2 {
         return None;
@@ -99,7 +105,8 @@ fn small_and_left_allocated(process: &ProcessResult) -> Option<Finding> {
     };
     let kept = keeps.iter().map(blocks).sum::<u64>().saturating_mul(block);
     let needed = bytes.div_ceil(block).max(1).saturating_mul(block);
-    Some(Finding {
+    let saving = kept.saturating_sub(needed);
+    (saving > 0).then(|| Finding {
         severity: "saving".to_owned(),
         what: format!(
             "{} leave {} allocated in all, and each keeps whole blocks of {} for it: {}",
@@ -112,17 +119,76 @@ fn small_and_left_allocated(process: &ProcessResult) -> Option<Finding> {
                  free everything that they allocate"
             .to_owned(),
         rule: "R36 M1".to_owned(),
-        saving_bytes: kept.saturating_sub(needed),
+        saving_bytes: saving,
         execs: keeps.iter().map(|graph| graph.exec).collect(),
+    })
+}
+
+/// When the last launch was recorded. What was destroyed after it was destroyed at the end
+/// of the program.
+fn last_launch(process: &ProcessResult) -> u64 {
+    let launches = process.steps.iter().filter_map(|step| match step.action {
+        RecordedAction::Launch { .. } => Some(step.time_ns),
+        _ => None,
+    });
+    launches.max().unwrap_or(0)
+}
+
+/// Captures that took plain memory, each for itself: frameworks let captures share a pool.
+fn captures_without_shared_pool(process: &ProcessResult) -> Option<Finding> {
+    let took: Vec<_> = process
+        .captures
+        .iter()
+        .filter(|capture| capture.plain_taken_bytes > 0)
+        .collect();
+    let (first, rest) = took.split_first()?;
+    let later: i64 = rest.iter().map(|capture| capture.plain_taken_bytes).sum();
+    let all = later.saturating_add(first.plain_taken_bytes);
+    let torch = took.iter().any(|capture| {
+        let libraries = capture.by_library.iter();
+        let mut names = libraries.map(|(library, _)| library.as_str());
+        names.any(|name| name.contains("torch") || name.contains("c10"))
+    });
+    if later <= 0 {
+        return None;
+    }
+    let remedy = if torch {
+        "capture the largest batch first, and give all captures one memory pool: \
+         torch.cuda.graph(g, pool=first.pool()); captures that share a pool must be replayed in the order \
+         of their capture, never at the same time"
+    } else {
+        "allocate before the capture what the graphs can share, and capture the largest first"
+    };
+    Some(Finding {
+        severity: "saving".to_owned(),
+        what: format!(
+            "plain allocations during {} took {}, {} of it after the first capture",
+            units::count(took.len(), "capture"),
+            signed(all),
+            signed(later)
+        ),
+        remedy: remedy.to_owned(),
+        rule: "measured: captures".to_owned(),
+        saving_bytes: 0,
+        execs: took
+            .iter()
+            .flat_map(|capture| capture.execs.clone())
+            .collect(),
     })
 }
 
 /// Execs that were destroyed while allocations of their last launch were live (R16, R20).
 fn destroyed_with_memory(process: &ProcessResult) -> Option<Finding> {
+    let last_launch = last_launch(process);
     let left: Vec<&GraphResult> = process
         .graphs
         .iter()
         .filter(|graph| graph.used_after_destroy_bytes.is_some())
+        .filter(|graph| {
+            graph
+                .destroyed_ns
+                .is_some_and(|destroyed| destroyed < last_launch)
+        })
         .collect();
     let bytes: u64 = left.iter().map(|graph| graph.unfreed_bytes).sum();
     (!left.is_empty()).then(|| Finding {

@@ -64,9 +64,11 @@ fn device_planned(
     let mut planned = PlannedDevice {
         device,
         steps: Vec::new(),
+        assumes_no_overlap: false,
         left_out: Vec::new(),
     };
     let made = Made::of(process, device, dots, &mut planned.left_out);
+    planned.assumes_no_overlap = made.scenario.streams > 1;
     let nodes: usize = made
         .scenario
         .instances

@@ -288,6 +288,8 @@ pub struct GraphResult {
     pub streams: usize,
     /// Whether it was destroyed.
     pub destroyed: bool,
+    /// When, in nanoseconds since the record began, where that was recorded.
+    pub destroyed_ns: Option<u64>,
     /// Graph memory in use right after it was destroyed, of all graphs, if it left
     /// allocations behind.
     pub used_after_destroy_bytes: Option<u64>,
@@ -445,6 +447,9 @@ pub struct PlannedDevice {
     pub device: i32,
     /// First launches that were planned and measured.
     pub steps: Vec<PlannedStep>,
+    /// Launches were on several streams. Whether they overlapped is not recorded, so the plan
+    /// takes it that they did not; graphs that overlap use more.
+    pub assumes_no_overlap: bool,
     /// Why some launches are not in it, one sentence each.
     pub left_out: Vec<String>,
 }

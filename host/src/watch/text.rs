@@ -273,6 +273,13 @@ fn planned(process: &ProcessResult, out: &mut dyn Write) -> io::Result<()> {
                 units::bytes(first.planned_used_bytes),
                 units::bytes(first.measured_used_bytes)
             )?;
+            if device.assumes_no_overlap {
+                writeln!(
+                    out,
+                    "           (the plan assumes that launches on different streams do not \
+                     overlap; graphs that do cannot share memory, R36)"
+                )?;
+            }
         } else if all > 0 {
             writeln!(
                 out,

@@ -135,6 +135,7 @@ impl<'r> Graphs<'r> {
                 }
                 if let Some(graph) = self.execs.get_mut(&destroy.exec) {
                     graph.destroyed = true;
+                    graph.destroyed_ns = Some(line.time_ns);
                     graph.launches = graph.launches.max(destroy.launches);
                     let left = graph.unfreed > 0 && graph.launches > 0;
                     let after = destroy.after.graph.map(|graph| graph.used_bytes);
@@ -196,6 +197,7 @@ impl<'r> Graphs<'r> {
             updates: 0,
             streams: 0,
             destroyed: false,
+            destroyed_ns: None,
             used_after_destroy_bytes: None,
             dot: content.dot.clone(),
         }
