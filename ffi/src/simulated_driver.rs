@@ -30,14 +30,20 @@ macro_rules! simulated_driver_functions {
             cuDeviceGetMemPool [11020] fn cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice) -> CUresult;
 
             cuDevicePrimaryCtxRetain [7000] fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) -> CUresult;
+            cuDevicePrimaryCtxRelease [7000] fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult;
             cuDevicePrimaryCtxRelease [11000] fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice) -> CUresult;
+            cuDevicePrimaryCtxSetFlags [7000] fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) -> CUresult;
             cuDevicePrimaryCtxSetFlags [11000] fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint) -> CUresult;
             cuDevicePrimaryCtxGetState [7000] fn cuDevicePrimaryCtxGetState(dev: CUdevice, flags: *mut c_uint, active: *mut c_int) -> CUresult;
+            cuDevicePrimaryCtxReset [7000] fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CUresult;
             cuDevicePrimaryCtxReset [11000] fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult;
             cuCtxCreate [3020] fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult;
             cuCtxCreate [12050] fn cuCtxCreate_v4(pctx: *mut CUcontext, ctx_create_params: *mut CUctxCreateParams, flags: c_uint, dev: CUdevice) -> CUresult;
+            cuCtxDestroy [2000] fn cuCtxDestroy(ctx: CUcontext) -> CUresult;
             cuCtxDestroy [4000] fn cuCtxDestroy_v2(ctx: CUcontext) -> CUresult;
+            cuCtxPushCurrent [2000] fn cuCtxPushCurrent(ctx: CUcontext) -> CUresult;
             cuCtxPushCurrent [4000] fn cuCtxPushCurrent_v2(ctx: CUcontext) -> CUresult;
+            cuCtxPopCurrent [2000] fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult;
             cuCtxPopCurrent [4000] fn cuCtxPopCurrent_v2(pctx: *mut CUcontext) -> CUresult;
             cuCtxSetCurrent [4000] fn cuCtxSetCurrent(ctx: CUcontext) -> CUresult;
             cuCtxGetCurrent [4000] fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult;
@@ -88,6 +94,7 @@ macro_rules! simulated_driver_functions {
 
             cuStreamCreate [2000] fn cuStreamCreate(stream: *mut CUstream, flags: c_uint) -> CUresult;
             cuStreamCreateWithPriority [5050] fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int) -> CUresult;
+            cuStreamDestroy [2000] fn cuStreamDestroy(stream: CUstream) -> CUresult;
             cuStreamDestroy [4000] fn cuStreamDestroy_v2(stream: CUstream) -> CUresult;
             cuStreamSynchronize [2000] fn cuStreamSynchronize + cuStreamSynchronize_ptsz(stream: CUstream) -> CUresult;
             cuStreamQuery [2000] fn cuStreamQuery + cuStreamQuery_ptsz(stream: CUstream) -> CUresult;
@@ -108,6 +115,7 @@ macro_rules! simulated_driver_functions {
             cuThreadExchangeStreamCaptureMode [10010] fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> CUresult;
 
             cuEventCreate [2000] fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> CUresult;
+            cuEventDestroy [2000] fn cuEventDestroy(event: CUevent) -> CUresult;
             cuEventDestroy [4000] fn cuEventDestroy_v2(event: CUevent) -> CUresult;
             cuEventRecord [2000] fn cuEventRecord + cuEventRecord_ptsz(event: CUevent, stream: CUstream) -> CUresult;
             cuEventRecordWithFlags [11010] fn cuEventRecordWithFlags + cuEventRecordWithFlags_ptsz(event: CUevent, stream: CUstream, flags: c_uint) -> CUresult;
@@ -152,6 +160,7 @@ macro_rules! simulated_driver_functions {
             cuGraphChildGraphNodeGetGraph [10000] fn cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) -> CUresult;
             cuGraphDebugDotPrint [11030] fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) -> CUresult;
 
+            cuGraphInstantiate [10000] fn cuGraphInstantiate(exec: *mut CUgraphExec, graph: CUgraph, error_node: *mut CUgraphNode, log_buffer: *mut c_char, buffer_size: usize) -> CUresult;
             cuGraphInstantiate [11000] fn cuGraphInstantiate_v2(exec: *mut CUgraphExec, graph: CUgraph, error_node: *mut CUgraphNode, log_buffer: *mut c_char, buffer_size: usize) -> CUresult;
             cuGraphInstantiateWithFlags [11040] fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) -> CUresult;
             cuGraphInstantiateWithParams [12000] fn cuGraphInstantiateWithParams + cuGraphInstantiateWithParams_ptsz(exec: *mut CUgraphExec, graph: CUgraph, instantiate_params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) -> CUresult;

@@ -24,7 +24,7 @@ mod unsupported;
 pub(crate) use fork::prepare_for_forks;
 
 pub use other_names::OTHER_NAMES;
-pub use unsupported::UNSUPPORTED;
+pub use unsupported::{UNSUPPORTED, UNSUPPORTED_DRIVER};
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;

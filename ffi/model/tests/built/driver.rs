@@ -49,6 +49,8 @@ fn a_driver_program_runs_on_it() {
         .filter(|line| line.starts_with("not "))
         .collect();
     assert!(output.status.success() && wrong.is_empty(), "{said}");
+    let named = "cudart_model: cuArrayDestroy is not simulated and returns 801\n";
+    assert_eq!(said.matches(named).count(), 1, "{said}");
     let dump = std::fs::read_to_string(&dump).expect("the program dumped its graph");
     assert!(
         dump.contains("store\\<\\<\\<\\{2,3\\},4,0\\>\\>\\>"),

@@ -79,6 +79,7 @@ CUresult cuModuleLoadData(CUmodule *, const void *);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+CUresult cuArrayDestroy(void *);
 CUresult cuGetErrorName(CUresult, const char **);
 CUresult cuGetProcAddress(const char *, void **, int, u64);
 CUresult cuGetProcAddress_v2(const char *, void **, int, u64, int *);
@@ -207,6 +208,7 @@ int main(int argc, char **argv) {
     is(cuGetProcAddress_v2("cuInit", &f, 99000, 0, 0) == 1 && cuGetProcAddress_v2("cuInit", &f, 12000, 8, 0) == 1, "a version above the driver's and unknown flags are 1");
     const char *text;
     is(cuGetErrorName(2, &text) == 0 && !strcmp(text, "CUDA_ERROR_OUT_OF_MEMORY") && cuGetErrorName(12345, &text) == 1 && !text, "names of codes");
+    is(cuArrayDestroy(0) == 801 && cuArrayDestroy(0) == 801, "what is not simulated is 801");
     is(cuMemFree_v2(p) == 0 && cuMemFree_v2(p) == 1, "freed once");
     return failed;
 }

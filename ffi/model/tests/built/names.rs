@@ -76,7 +76,7 @@ fn programs_linked_with_nvidias_library_run_without_a_word_of_the_loader() {
             "codes 0, edges 1 of 1, 1\n\
              not simulated 801, last error 801\n\
              cudart_model: cudaMipmappedArrayGetSparseProperties is not simulated and \
-             returns 801 (cudaErrorNotSupported)\n",
+             returns 801\n",
             "{soname}"
         );
     }

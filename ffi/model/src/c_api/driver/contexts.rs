@@ -221,3 +221,36 @@ pub(in crate::c_api) unsafe fn cuCtxGetStreamPriorityRange(
         Ok(())
     })
 }
+
+pub(in crate::c_api) unsafe fn cuCtxDestroy(ctx: CUcontext) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuCtxDestroy_v2(ctx) }
+}
+
+pub(in crate::c_api) unsafe fn cuCtxPushCurrent(ctx: CUcontext) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuCtxPushCurrent_v2(ctx) }
+}
+
+pub(in crate::c_api) unsafe fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuCtxPopCurrent_v2(pctx) }
+}
+
+pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuDevicePrimaryCtxRelease_v2(dev) }
+}
+
+pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxSetFlags(
+    dev: CUdevice,
+    flags: c_uint,
+) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuDevicePrimaryCtxSetFlags_v2(dev, flags) }
+}
+
+pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuDevicePrimaryCtxReset_v2(dev) }
+}

@@ -72,3 +72,8 @@ pub(in crate::c_api) unsafe fn cuEventElapsedTime_v2(
     // SAFETY: the caller's promise.
     unsafe { cuEventElapsedTime(milliseconds, start, end) }
 }
+
+pub(in crate::c_api) unsafe fn cuEventDestroy(event: CUevent) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuEventDestroy_v2(event) }
+}

@@ -189,3 +189,14 @@ pub(in crate::c_api) unsafe fn cuGraphUpload(exec: CUgraphExec, stream: CUstream
         unsafe { runtime::cudaGraphUpload(exec, stream) }
     })
 }
+
+pub(in crate::c_api) unsafe fn cuGraphInstantiate(
+    exec: *mut CUgraphExec,
+    graph: CUgraph,
+    error_node: *mut CUgraphNode,
+    log_buffer: *mut c_char,
+    buffer_size: usize,
+) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuGraphInstantiate_v2(exec, graph, error_node, log_buffer, buffer_size) }
+}

@@ -244,3 +244,8 @@ pub(in crate::c_api) unsafe fn cuThreadExchangeStreamCaptureMode(
         unsafe { runtime::cudaThreadExchangeStreamCaptureMode(mode.cast()) }
     })
 }
+
+pub(in crate::c_api) unsafe fn cuStreamDestroy(stream: CUstream) -> CUresult {
+    // SAFETY: the caller's promise.
+    unsafe { cuStreamDestroy_v2(stream) }
+}

@@ -1,46 +1,18 @@
-//! Functions of NVIDIA's library that are not simulated: they are exported, so that
-//! programs that name them start; a call returns 801 (`cudaErrorNotSupported`) and is
-//! named on standard error once.
-//!
-//! The list is `tests/data/exports/libcudart.txt` without what this crate has.
-
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+//! Of the runtime.
 
 use cudart_ffi::cudaError_t;
 
+use super::{name_once, unsupported};
 use crate::instance;
 
-static NAMED: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-
-/// Notes the call, and returns the code.
 fn refuse(name: &'static str) -> cudaError_t {
-    let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
-    if named.get_or_insert_default().insert(name) {
-        eprintln!("cudart_model: {name} is not simulated and returns 801 (cudaErrorNotSupported)");
-    }
-    drop(named);
+    name_once(name);
     instance::set_last_error(cudaError_t::NOT_SUPPORTED);
     cudaError_t::NOT_SUPPORTED
 }
 
-macro_rules! unsupported {
-    ($($name:ident)*) => {
-        $(
-            /// Not simulated. It reads none of its arguments.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the C name")]
-            pub extern "C" fn $name() -> cudaError_t {
-                refuse(stringify!($name))
-            }
-        )*
-
-        /// The names.
-        pub const UNSUPPORTED: &[&str] = &[$(stringify!($name),)*];
-    };
-}
-
 unsupported! {
+    UNSUPPORTED, refuse -> cudaError_t:
     __cudaGetKernel
     __cudaGetProcAddress
     __cudaInitModule
