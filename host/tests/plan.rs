@@ -794,3 +794,79 @@ fn a_schedule_is_written_in_any_order_and_a_wrong_word_is_named() {
         .ends()
         .refused_with(64, "`nothing` is no graph and no step");
 }
+
+#[test]
+fn r45_what_a_graph_holds_is_told_for_each_gpu() {
+    let file = case("two-devices.dot");
+    for arguments in [
+        &[][..],
+        &[
+            "--recompute",
+            "--verify",
+            "--backend",
+            "model",
+            "--model-profile",
+            "two-devices",
+        ],
+    ] {
+        let (json, code) = plan(&file, arguments);
+        assert_eq!(code, 0);
+        let graph = at(&json, "/graphs/0");
+        let (first, second) = (at(graph, "/memory"), at(graph, "/other_devices/0"));
+        for (device, memory) in [(0, first), (1, second)] {
+            assert_eq!(memory["device"], device);
+            assert_eq!(bytes(memory, "/footprint_bytes"), 64 * MIB);
+            assert_eq!(bytes(memory, "/reserved_bytes"), 64 * MIB);
+            assert_eq!(at(memory, "/allocations").as_array().map(Vec::len), Some(1));
+        }
+        for schedule in at(&json, "/schedules").as_array().expect("schedules") {
+            assert_eq!(schedule["devices"], serde_json::json!([0, 1]));
+            assert_eq!(schedule["failing_steps"], 0);
+            let verdict = at(schedule, "/verification");
+            assert!(verdict.is_null() == arguments.is_empty());
+        }
+        let launch = at(&json, "/schedules/0/steps/0/planned");
+        assert_eq!(bytes(launch, "/used_bytes"), 64 * MIB);
+        assert_eq!(bytes(launch, "/other_devices/0/used_bytes"), 64 * MIB);
+    }
+    // Addresses of each GPU are the driver's own: the rule gives them.
+    let (json, _) = plan(&file, &[]);
+    assert_eq!(
+        at(&json, "/graphs/0/other_devices/0/rule_explains_dump"),
+        &Value::from(true)
+    );
+    assert_eq!(
+        bytes(&json, "/graphs/0/other_devices/0/base_address"),
+        0xA_0200_0000
+    );
+    // As a scenario it keeps its devices, and one GPU is too few to verify on.
+    let dumped = text(&file, &["--dump-scenario"]);
+    let (folder, toml) = written("two.toml", &dumped.stdout);
+    let page = folder.path().join("two.html");
+    let arguments = [
+        "--report",
+        page.to_str().expect("UTF-8"),
+        "--verify",
+        "--backend",
+        "model",
+    ];
+    let ended = text(&toml, &arguments);
+    assert_eq!(ended.code, 3, "{}", ended.stdout);
+    for part in [
+        "GPU 0",
+        "GPU 1",
+        "footprint 64 MiB, 64 MiB",
+        "it needs more GPUs than there are",
+    ] {
+        assert!(
+            ended.stdout.contains(part),
+            "no {part:?} in\n{}",
+            ended.stdout
+        );
+    }
+    assert!(
+        fs::read_to_string(page)
+            .expect("the page")
+            .contains("64 MiB on GPU 1")
+    );
+}

@@ -158,12 +158,28 @@ impl<'rt> Graph<'rt> {
     /// - 2 `cudaErrorMemoryAllocation` for more than the device could ever have (M10).
     #[doc(alias = "cudaGraphAddMemAllocNode")]
     pub fn add_alloc<'g>(&'g self, after: &[Node<'g>], bytes: u64) -> Result<AllocNode<'g, 'rt>> {
+        self.add_alloc_on(self.device, after, bytes)
+    }
+
+    /// The same on the device of this ordinal.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_alloc`](Self::add_alloc), and 1 `cudaErrorInvalidValue` for a device that
+    /// does not exist.
+    #[doc(alias = "cudaGraphAddMemAllocNode")]
+    pub fn add_alloc_on<'g>(
+        &'g self,
+        device: i32,
+        after: &[Node<'g>],
+        bytes: u64,
+    ) -> Result<AllocNode<'g, 'rt>> {
         let after = self.dependencies("cudaGraphAddMemAllocNode", after)?;
         let mut params = cudaMemAllocNodeParams::zeroed();
         params.pool_props.alloc_type = cudaMemAllocationType::PINNED;
         params.pool_props.location = cudaMemLocation {
             type_: cudaMemLocationType::DEVICE,
-            id: self.device,
+            id: device,
         };
         // On a 32-bit host a size beyond its range is more than any device has.
         params.bytesize = usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -56,6 +56,7 @@ pub fn analyse(
         notes: graph.notes.clone(),
         problem: None,
         memory: None,
+        other_devices: Vec::new(),
         findings: Vec::new(),
     };
     let order = match refusals::order(graph, gpu) {
@@ -65,41 +66,49 @@ pub fn analyse(
             return (plan, None);
         }
     };
-    let dumped = graph.allocations().all(|(.., address)| address.is_some());
-    let effort = if dumped { EFFORT_WITH_DUMP } else { EFFORT };
-    let mut rule_computed = true;
-    let layout = match Layouts::of(graph, gpu.granularity(), effort) {
-        Ok(layouts) => {
-            plan.findings = findings::find(graph, &layouts, frees_known);
-            layouts.dumped.unwrap_or(layouts.computed)
-        }
-        Err(LayoutError::Refused(refused)) => {
-            plan.problem = Some(Problem {
-                what: refused.to_string(),
-                remedy: "request at least one byte, and no more than the device has".to_owned(),
-                rule: "R28 M10",
-                nodes: vec![refused.node],
-            });
-            return (plan, None);
-        }
-        Err(LayoutError::TakesTooLong) => match Layout::dumped(graph, gpu.granularity()) {
-            Some(dumped) => {
-                plan.findings = findings::find_without_order(graph, &dumped, frees_known);
-                rule_computed = false;
-                dumped
+    let devices = graph.devices();
+    let mut first = None;
+    for &device in &devices {
+        let alone;
+        let on_device = match devices.len() {
+            1 => graph,
+            _ => {
+                alone = graph.on_device(device);
+                &alone
             }
-            None => {
-                plan.problem = Some(Problem {
-                    what: "computing its addresses takes too long: its order is too entangled"
-                        .to_owned(),
-                    remedy: "give a dump, which has the driver's addresses".to_owned(),
-                    rule: "",
-                    nodes: Vec::new(),
-                });
+        };
+        let laid_out = match lay_out(on_device, gpu, frees_known) {
+            Ok(laid_out) => laid_out,
+            Err(problem) => {
+                plan.problem = Some(problem);
+                (plan.memory, plan.other_devices) = (None, Vec::new());
                 return (plan, None);
             }
-        },
-    };
+        };
+        let timeline = Timeline::along(on_device, &order);
+        let memory = memory(on_device, device, &laid_out, &timeline);
+        plan.findings.extend(laid_out.findings);
+        if first.is_none() {
+            plan.memory = Some(memory);
+            first = Some(laid_out.layout);
+        } else {
+            plan.other_devices.push(memory);
+        }
+    }
+    if devices.is_empty() {
+        let laid_out = match lay_out(graph, gpu, frees_known) {
+            Ok(laid_out) => laid_out,
+            Err(problem) => {
+                plan.problem = Some(problem);
+                return (plan, None);
+            }
+        };
+        let timeline = Timeline::along(graph, &order);
+        plan.memory = Some(memory(graph, 0, &laid_out, &timeline));
+        plan.findings = laid_out.findings;
+        first = Some(laid_out.layout);
+    }
+    findings::sort(&mut plan.findings);
     if graph.dependencies.edges().any(|(from, to)| from >= to) {
         plan.notes.push(
             "some dependencies lead from newer to older nodes: they were added later, and had no \
@@ -107,16 +116,58 @@ pub fn analyse(
                 .to_owned(),
         );
     }
-    if graph.has_child_memory() {
+    if let Some(layout) = first.as_ref().filter(|_| graph.has_child_memory()) {
         let of_dump = layout.source == Source::Dump;
         plan.notes.push(match (of_dump, layout.reserved_bytes) {
             (true, None) => CHILD_MEMORY_UNSURE.to_owned(),
             _ => CHILD_MEMORY.to_owned(),
         });
     }
-    let timeline = Timeline::along(graph, &order);
-    plan.memory = Some(memory(graph, &layout, &timeline, rule_computed));
-    (plan, Some(layout))
+    (plan, first)
+}
+
+/// A graph's allocations on one device.
+struct LaidOut {
+    layout: Layout,
+    findings: Vec<findings::Finding>,
+    /// Whether the addresses were computed, beside those of a dump.
+    rule_computed: bool,
+}
+
+fn lay_out(
+    graph: &Graph,
+    gpu: &Profile,
+    frees_known: &dyn Fn(Freed) -> bool,
+) -> Result<LaidOut, Problem> {
+    let dumped = graph.allocations().all(|(.., address)| address.is_some());
+    let effort = if dumped { EFFORT_WITH_DUMP } else { EFFORT };
+    match Layouts::of(graph, gpu.granularity(), effort) {
+        Ok(layouts) => Ok(LaidOut {
+            findings: findings::find(graph, &layouts, frees_known),
+            layout: layouts.dumped.unwrap_or(layouts.computed),
+            rule_computed: true,
+        }),
+        Err(LayoutError::Refused(refused)) => Err(Problem {
+            what: refused.to_string(),
+            remedy: "request at least one byte, and no more than the device has".to_owned(),
+            rule: "R28 M10",
+            nodes: vec![refused.node],
+        }),
+        Err(LayoutError::TakesTooLong) => match Layout::dumped(graph, gpu.granularity()) {
+            Some(layout) => Ok(LaidOut {
+                findings: findings::find_without_order(graph, &layout, frees_known),
+                layout,
+                rule_computed: false,
+            }),
+            None => Err(Problem {
+                what: "computing its addresses takes too long: its order is too entangled"
+                    .to_owned(),
+                remedy: "give a dump, which has the driver's addresses".to_owned(),
+                rule: "",
+                nodes: Vec::new(),
+            }),
+        },
+    }
 }
 
 fn unknown_types(graph: &Graph) -> Vec<(String, usize)> {
@@ -136,7 +187,12 @@ fn unknown_types(graph: &Graph) -> Vec<(String, usize)> {
         .collect()
 }
 
-fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline, rule_computed: bool) -> MemoryPlan {
+fn memory(graph: &Graph, device: u16, laid_out: &LaidOut, timeline: &Timeline) -> MemoryPlan {
+    let LaidOut {
+        layout,
+        rule_computed,
+        ..
+    } = laid_out;
     let name = |node: u32| graph.node_name(node);
     let regions = layout.regions();
     let requested_bytes = layout
@@ -145,9 +201,10 @@ fn memory(graph: &Graph, layout: &Layout, timeline: &Timeline, rule_computed: bo
         .fold(0_u64, |sum, a| sum.saturating_add(a.bytes));
     let touched: u64 = regions.iter().map(|region| region.end - region.start).sum();
     let footprint_bytes = layout.used_bytes();
-    let rule_explains_dump =
-        (layout.source == Source::Dump && rule_computed).then_some(layout.reserved_bytes.is_some());
+    let rule_explains_dump = (layout.source == Source::Dump && *rule_computed)
+        .then_some(layout.reserved_bytes.is_some());
     MemoryPlan {
+        device,
         requested_bytes,
         peak_live_bytes: timeline.peak_bytes,
         peak_at: timeline.peak_at.map(name),

@@ -254,6 +254,40 @@ impl Graph {
             .collect()
     }
 
+    /// The graph with the allocations of one GPU only; the nodes of others do nothing.
+    #[must_use]
+    pub fn on_device(&self, device: u16) -> Self {
+        let first = self.devices().first().copied();
+        let elsewhere = |kind: Kind| match kind {
+            Kind::Alloc { location, .. } => location.on_device() != Some(device),
+            _ => false,
+        };
+        let changed = |node: &Node| {
+            let freed = match node.kind {
+                // Which GPU has it is not known here; it is told once.
+                Kind::Free(Freed::AtAddress(_) | Freed::Elsewhere(_)) => first != Some(device),
+                Kind::Free(Freed::Here(allocation) | Freed::Again(allocation)) => {
+                    elsewhere(self.nodes[allocation as usize].kind)
+                }
+                _ => elsewhere(node.kind),
+            };
+            Node {
+                kind: if freed {
+                    Kind::Other(Work::Empty)
+                } else {
+                    node.kind
+                },
+                ..node.clone()
+            }
+        };
+        let is_here = |one: &&Use| !elsewhere(self.nodes[one.allocation as usize].kind);
+        Self {
+            nodes: self.nodes.iter().map(changed).collect(),
+            uses: self.uses.iter().filter(is_here).copied().collect(),
+            ..self.clone()
+        }
+    }
+
     /// The nodes with their places.
     pub fn indexed(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
         (0..).zip(&self.nodes)

@@ -12,7 +12,7 @@ use crate::graph::{Freed, Graph};
 use crate::layout::{Effort, Layout, Layouts, Source};
 use crate::replay::{Replayed, SpinKernel, Stage};
 use crate::result::{Gpu, Plan, SCHEMA_VERSION, Schedule, VerifiedOn};
-use crate::scenario::Scenario;
+use crate::scenario::{Instance, Scenario};
 use crate::schedule::{self, ByRule};
 use crate::schedules::{self, Overlap};
 use crate::together::{self, Together};
@@ -338,7 +338,19 @@ impl<'k> Planner<'k> {
         scenario: impl Fn(Spin) -> Scenario,
         by_rule: impl FnOnce() -> Option<Schedule>,
     ) -> Result<(), Error> {
-        if by_rule_because.is_some() {
+        if let Some(because) = by_rule_because {
+            let simulated = scenario(Spin::Planned);
+            if simulated.devices().len() > 1 {
+                // The rules are for one GPU.
+                let note = format!("{} is not planned: {because}", simulated.name);
+                for plan in &mut self.plan.graphs {
+                    let is_in = |one: &Instance| one.graph.name == plan.name;
+                    if simulated.instances.iter().any(is_in) {
+                        plan.notes.push(note.clone());
+                    }
+                }
+                return Ok(());
+            }
             if let Some(schedule) = by_rule() {
                 self.plan.schedules.push(Schedule {
                     by_rule_because,
@@ -373,8 +385,12 @@ impl<'k> Planner<'k> {
     ///
     /// A CUDA call that fails though no schedule makes it fail.
     pub fn verify(&mut self, stage: &Stage<'_>) -> Result<(), Error> {
+        let available = stage.runtime.device_count()?;
         for (schedule, run) in self.plan.schedules.iter_mut().zip(&self.runs) {
             match run {
+                Some(Run { scenario, .. }) if too_many_devices(scenario, available) => {
+                    schedule.not_compared = Some("it needs more GPUs than there are");
+                }
                 Some(Run { scenario, planned }) => {
                     schedule::verify(schedule, planned, scenario, stage)?;
                 }
@@ -385,6 +401,15 @@ impl<'k> Planner<'k> {
         self.plan.verified_on = Some(verified_on(stage.runtime, device));
         Ok(())
     }
+}
+
+/// Whether a scenario of several GPUs needs one that is not there.
+fn too_many_devices(scenario: &Scenario, available: i32) -> bool {
+    let devices = scenario.devices();
+    devices.len() > 1
+        && devices
+            .iter()
+            .any(|&ordinal| i32::from(ordinal) >= available)
 }
 
 fn verified_on(runtime: &Runtime, device: String) -> VerifiedOn {

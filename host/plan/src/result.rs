@@ -77,8 +77,11 @@ pub struct GraphPlan {
     pub notes: Vec<String>,
     /// Why it can never be launched, if so.
     pub problem: Option<Problem>,
-    /// Its memory, where there is no problem.
+    /// Its memory, where there is no problem: on the GPU with the lowest ordinal of those
+    /// that it allocates on.
     pub memory: Option<MemoryPlan>,
+    /// The same for further GPUs (R45).
+    pub other_devices: Vec<MemoryPlan>,
     /// What could be better or is wrong, the worst first.
     pub findings: Vec<Finding>,
 }
@@ -99,6 +102,8 @@ pub struct Problem {
 /// A graph's memory when it is launched alone.
 #[derive(Debug, Clone, Serialize)]
 pub struct MemoryPlan {
+    /// The ordinal of the GPU.
+    pub device: u16,
     /// The sum of all alloc nodes' sizes.
     pub requested_bytes: u64,
     /// The most live at once in the order of [`timeline`](Self::timeline).
@@ -202,8 +207,12 @@ pub struct Schedule {
     pub planned_by: PlannedBy,
     /// Why it was not simulated, if so.
     pub by_rule_because: Option<&'static str>,
-    /// The highest footprint of all steps.
+    /// The GPUs whose memory it is about, ascending.
+    pub devices: Vec<u16>,
+    /// The highest footprint of all steps, on the first of these.
     pub footprint_bytes: u64,
+    /// The same on the others.
+    pub other_footprint_bytes: Vec<u64>,
     /// Steps whose call fails.
     pub failing_steps: usize,
     /// The steps, in order.
@@ -244,6 +253,8 @@ pub struct Outcome {
     pub used_bytes: u64,
     /// ReservedMemCurrent after it, where the rule tells.
     pub reserved_bytes: Option<u64>,
+    /// Used and reserved on the other GPUs of the schedule, in their order.
+    pub other_devices: Vec<Held>,
     /// Streams that still have work after it, where they were asked.
     pub busy_streams: Option<usize>,
 }
@@ -258,6 +269,15 @@ pub enum Verdict {
     Inconclusive,
     /// Something else was measured.
     Fail,
+}
+
+/// What a GPU holds for graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// UsedMemCurrent.
+    pub used_bytes: u64,
+    /// ReservedMemCurrent.
+    pub reserved_bytes: u64,
 }
 
 /// Whether a schedule came out as planned.

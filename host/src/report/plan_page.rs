@@ -132,7 +132,10 @@ fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
                 .text(format!("{}. Try: {}.", problem.what, problem.remedy)),
         );
     }
-    if let Some(memory) = &graph.memory {
+    for memory in graph.memory.iter().chain(&graph.other_devices) {
+        if memory.device > 0 || !graph.other_devices.is_empty() {
+            part.push(element("h3").text(format!("GPU {}", memory.device)));
+        }
         part.push(figures(memory));
         part = part.children(charts::plan::map(memory, block_bytes).map(figure));
     }
@@ -244,9 +247,10 @@ fn schedule(number: usize, schedule: &Schedule) -> Element {
         .with("aria-labelledby", &id)
         .child(heading)
         .child(element("p").text(format!(
-            "{}: at most {} used, {fails}.",
+            "{}: at most {} used{}, {fails}.",
             schedule.about,
-            units::bytes(schedule.footprint_bytes)
+            units::bytes(schedule.footprint_bytes),
+            further(schedule),
         )));
     if schedule.planned_by == PlannedBy::Rule {
         let because = schedule.by_rule_because.unwrap_or("so requested");
@@ -273,6 +277,20 @@ fn schedule(number: usize, schedule: &Schedule) -> Element {
         );
     }
     part.children(charts::plan::steps(schedule).map(figure))
+}
+
+/// What is used on the other GPUs of a schedule of several.
+fn further(schedule: &Schedule) -> String {
+    let others = schedule
+        .devices
+        .iter()
+        .skip(1)
+        .zip(&schedule.other_footprint_bytes);
+    let others = others.map(|(gpu, used)| format!(", {} on GPU {gpu}", units::bytes(*used)));
+    match (schedule.devices.first(), others.collect::<String>()) {
+        (Some(first), others) if !others.is_empty() => format!(" on GPU {first}{others}"),
+        _ => String::new(),
+    }
 }
 
 fn footer(plan: &Plan) -> Element {

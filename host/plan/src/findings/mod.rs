@@ -130,8 +130,13 @@ pub fn find(
     if search.cut_short {
         findings.push(search.not_searched());
     }
-    findings.sort_by_key(|finding| (finding.severity, std::cmp::Reverse(finding.saving_bytes)));
+    sort(&mut findings);
     findings
+}
+
+/// The worst first, then those that save most.
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| (finding.severity, std::cmp::Reverse(finding.saving_bytes)));
 }
 
 /// What there is to find about a graph whose order is too entangled to follow.

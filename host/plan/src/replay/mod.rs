@@ -71,8 +71,10 @@ pub struct Built {
 pub struct ReplayedStep {
     /// The call that failed.
     pub failure: Option<Failure>,
-    /// The memory after it.
+    /// The memory after it, on the first GPU of the scenario.
     pub memory: Snapshot,
+    /// The same on its other GPUs.
+    pub others: Vec<Snapshot>,
     /// How many streams still had work after it, where they were asked.
     pub busy_streams: Option<usize>,
 }
@@ -108,8 +110,11 @@ pub fn simulated(
     profile: &Profile,
     spin: SpinKernel<'_>,
 ) -> Result<Replayed, Error> {
+    let mut profile = profile.clone();
+    let highest = scenario.devices().last().copied().unwrap_or(0);
+    profile.devices = profile.devices.max(i32::from(highest) + 1);
     let config = cudart_model::Config {
-        profile: profile.clone(),
+        profile,
         clock: ClockKind::Virtual,
         faults: Vec::new(),
     };
@@ -136,7 +141,7 @@ pub fn simulated(
 pub fn replay(stage: &Stage<'_>, scenario: &Scenario) -> Result<Replayed> {
     let mut replayer = Replayer::new(stage, scenario)?;
     let built = replayer.build()?;
-    let at_start = stage.device.graph_memory().snapshot()?;
+    let at_start = replayer.devices[0].graph_memory().snapshot()?;
     let mut steps = Vec::with_capacity(scenario.steps.len());
     for step in &scenario.steps {
         let failure = replayer.take(step).err().map(|error| match error {
@@ -145,7 +150,8 @@ pub fn replay(stage: &Stage<'_>, scenario: &Scenario) -> Result<Replayed> {
         });
         steps.push(ReplayedStep {
             failure,
-            memory: stage.device.graph_memory().snapshot()?,
+            memory: replayer.devices[0].graph_memory().snapshot()?,
+            others: replayer.others()?,
             busy_streams: replayer.busy_streams()?,
         });
     }
@@ -167,6 +173,18 @@ fn not_live(call: &str) -> Failure {
     }
 }
 
+/// Where the GPUs of a scenario are: one is the stage's, several are those of their
+/// ordinals.
+fn on<'rt>(stage: &Stage<'rt>, ordinals: &[u16]) -> Vec<Device<'rt>> {
+    match ordinals {
+        [_] => vec![stage.device],
+        several => several
+            .iter()
+            .map(|&ordinal| Device::new(stage.runtime, i32::from(ordinal)))
+            .collect(),
+    }
+}
+
 enum Stopped {
     Call(CudaError),
     NotLive(&'static str),
@@ -182,6 +200,9 @@ struct Replayer<'s, 'rt> {
     stage: &'s Stage<'rt>,
     scenario: &'s Scenario,
     clock_rate_khz: i32,
+    /// The GPUs of the scenario, and the ordinal that each has in it.
+    devices: Vec<Device<'rt>>,
+    ordinals: Vec<u16>,
     streams: Vec<Stream<'rt>>,
     execs: Vec<Option<GraphExec<'rt>>>,
     addresses: Vec<BTreeMap<NodeIndex, u64>>,
@@ -197,12 +218,21 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
             stage,
             scenario,
             clock_rate_khz: stage.device.clock_rate_khz()?,
+            devices: on(stage, &scenario.devices()),
+            ordinals: scenario.devices(),
             streams: streams.collect::<Result<_>>()?,
             execs: Vec::new(),
             addresses: vec![BTreeMap::new(); scenario.instances.len()],
             live: BTreeMap::new(),
             frees: vec![Vec::new(); scenario.instances.len()],
         })
+    }
+
+    fn others(&self) -> Result<Vec<Snapshot>> {
+        let others = self.devices.iter().skip(1);
+        others
+            .map(|device| device.graph_memory().snapshot())
+            .collect()
     }
 
     /// Builds every graph, those that free others' allocations last.
@@ -287,10 +317,17 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
                     .filter_map(|&d| nodes.get(d as usize).copied().flatten()),
             );
             let added = match node.kind {
-                Kind::Alloc { bytes, .. } => graph.add_alloc(&after, bytes).map(|alloc| {
-                    result.addresses.insert(index, alloc.address.0);
-                    Some(alloc.node)
-                }),
+                Kind::Alloc {
+                    bytes, location, ..
+                } => {
+                    let ordinal = location.on_device().unwrap_or(0);
+                    let known = self.ordinals.iter().position(|&one| one == ordinal);
+                    let device = self.devices[known.unwrap_or(0)].ordinal();
+                    graph.add_alloc_on(device, &after, bytes).map(|alloc| {
+                        result.addresses.insert(index, alloc.address.0);
+                        Some(alloc.node)
+                    })
+                }
                 Kind::Free(freed) => {
                     let target = match freed {
                         Freed::Here(node) | Freed::Again(node) => {
@@ -381,7 +418,10 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
                     None => Ok(live.free()?),
                 }
             }
-            Step::Trim => Ok(self.stage.device.graph_memory().trim()?),
+            Step::Trim => {
+                let mut devices = self.devices.iter();
+                Ok(devices.try_for_each(|device| device.graph_memory().trim())?)
+            }
             Step::Destroy { instance } => match self.execs.get_mut(instance).and_then(Option::take)
             {
                 Some(exec) => Ok(exec.destroy()?),
@@ -436,7 +476,11 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
                 .map(LiveAllocation::free),
         );
         self.execs.clear();
-        done.push(self.stage.device.graph_memory().trim());
+        done.extend(
+            self.devices
+                .iter()
+                .map(|device| device.graph_memory().trim()),
+        );
         for error in done.into_iter().filter_map(Result::err) {
             log::debug!("while cleaning up: {error}");
         }

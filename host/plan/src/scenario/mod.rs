@@ -124,6 +124,21 @@ impl Scenario {
         }
     }
 
+    /// The GPUs that the graphs allocate on, ascending; the first where they allocate
+    /// nothing.
+    #[must_use]
+    pub fn devices(&self) -> Vec<u16> {
+        let graphs = self
+            .instances
+            .iter()
+            .map(|instance| instance.graph.devices());
+        let devices: BTreeSet<u16> = graphs.flatten().collect();
+        match devices.is_empty() {
+            true => vec![0],
+            false => devices.into_iter().collect(),
+        }
+    }
+
     /// Instantiates every graph with AutoFreeOnLaunch (R19).
     pub fn set_auto_free(&mut self) {
         let mut changed: BTreeMap<*const Graph, Arc<Graph>> = BTreeMap::new();

@@ -1,10 +1,13 @@
 //! Schedules: planned on the model or by rule, and held against what was measured.
 
+use std::collections::BTreeMap;
+
 use cudart_model::Profile;
 
+use super::graph::Kind;
 use super::layout::Layout;
 use super::replay::{self, Failure, Replayed, ReplayedStep, SpinKernel, Stage};
-use super::result::{Outcome, PlannedBy, Schedule, ScheduleStep, Verdict, Verification};
+use super::result::{Held, Outcome, PlannedBy, Schedule, ScheduleStep, Verdict, Verification};
 use super::scenario::Scenario;
 use crate::Error;
 
@@ -29,25 +32,37 @@ pub fn simulated(
             measured: None,
         });
     let steps: Vec<ScheduleStep> = steps.collect();
-    Ok((
-        schedule(
+    let schedule = Schedule {
+        devices: scenario.devices(),
+        ..schedule(
             &scenario.name,
             &scenario.about,
             PlannedBy::Simulation,
             steps,
-        ),
-        replayed,
-    ))
+        )
+    };
+    Ok((schedule, replayed))
 }
 
 fn schedule(name: &str, about: &str, planned_by: PlannedBy, steps: Vec<ScheduleStep>) -> Schedule {
     let used = steps.iter().map(|step| step.planned.used_bytes);
+    let others = steps
+        .first()
+        .map_or(0, |step| step.planned.other_devices.len());
+    let most = |other: usize| {
+        let used = steps
+            .iter()
+            .map(|step| step.planned.other_devices[other].used_bytes);
+        used.max().unwrap_or(0)
+    };
     Schedule {
         name: name.to_owned(),
         about: about.to_owned(),
         planned_by,
         by_rule_because: None,
+        devices: vec![0],
         footprint_bytes: used.max().unwrap_or(0),
+        other_footprint_bytes: (0..others).map(most).collect(),
         failing_steps: steps
             .iter()
             .filter(|step| step.planned.failure.is_some())
@@ -64,6 +79,14 @@ impl From<&ReplayedStep> for Outcome {
             failure: step.failure.clone(),
             used_bytes: step.memory.used_bytes,
             reserved_bytes: Some(step.memory.reserved_bytes),
+            other_devices: step
+                .others
+                .iter()
+                .map(|memory| Held {
+                    used_bytes: memory.used_bytes,
+                    reserved_bytes: memory.reserved_bytes,
+                })
+                .collect(),
             busy_streams: step.busy_streams,
         }
     }
@@ -84,12 +107,17 @@ pub fn verify(
     for (step, outcome) in schedule.steps.iter_mut().zip(&measured.steps) {
         step.measured = Some(outcome.into());
     }
-    schedule.verification = Some(compare(&schedule.steps, planned, &measured));
+    schedule.verification = Some(compare(&schedule.steps, scenario, planned, &measured));
     Ok(())
 }
 
 /// What differs between what was planned and what was measured.
-fn compare(steps: &[ScheduleStep], planned: &Replayed, measured: &Replayed) -> Verification {
+fn compare(
+    steps: &[ScheduleStep],
+    scenario: &Scenario,
+    planned: &Replayed,
+    measured: &Replayed,
+) -> Verification {
     let mut differences = Vec::new();
     let mut verdict = Verdict::Pass;
     // Graphs that were to run at once did not, so what follows says nothing.
@@ -103,7 +131,13 @@ fn compare(steps: &[ScheduleStep], planned: &Replayed, measured: &Replayed) -> V
         let fewer = busy.is_some_and(|(planned, measured)| measured < planned);
         not_at_once |= fewer && busy.is_some_and(|(planned, _)| planned > 1);
         let code = |outcome: &Outcome| outcome.failure.as_ref().map_or(0, |failure| failure.code);
-        let memory = |outcome: &Outcome| (outcome.used_bytes, outcome.reserved_bytes);
+        let memory = |outcome: &Outcome| {
+            (
+                outcome.used_bytes,
+                outcome.reserved_bytes,
+                outcome.other_devices.clone(),
+            )
+        };
         let same_code = code(outcome) == code(&step.planned);
         if !same_code || memory(outcome) != memory(&step.planned) {
             let line = format!(
@@ -125,7 +159,8 @@ fn compare(steps: &[ScheduleStep], planned: &Replayed, measured: &Replayed) -> V
         fewer_before = fewer;
     }
     let (mut as_planned, mut all) = (0, 0);
-    for (planned, measured) in planned.built.iter().zip(&measured.built) {
+    let built = planned.built.iter().zip(&measured.built);
+    for ((planned, measured), instance) in built.zip(&scenario.instances) {
         let refused = |built: &replay::Built| -> Vec<(u32, i32)> {
             built
                 .refused
@@ -137,13 +172,17 @@ fn compare(steps: &[ScheduleStep], planned: &Replayed, measured: &Replayed) -> V
             verdict = Verdict::Fail;
             differences.push("other nodes were refused than planned".to_owned());
         }
+        // From the first of each GPU: where a GPU's addresses begin is no part of a plan.
         let from_first = |built: &replay::Built| -> Vec<u64> {
-            let first = built.addresses.values().next().copied().unwrap_or(0);
-            built
-                .addresses
-                .values()
-                .map(|address| address.wrapping_sub(first))
-                .collect()
+            let mut first: BTreeMap<Option<u16>, u64> = BTreeMap::new();
+            let offset = |(&node, &address): (&u32, &u64)| {
+                let on = match instance.graph.nodes[node as usize].kind {
+                    Kind::Alloc { location, .. } => location.on_device(),
+                    _ => None,
+                };
+                address.wrapping_sub(*first.entry(on).or_insert(address))
+            };
+            built.addresses.iter().map(offset).collect()
         };
         let (planned, measured) = (from_first(planned), from_first(measured));
         all += planned.len();
@@ -165,13 +204,20 @@ fn told(outcome: &Outcome) -> String {
     let reserved = outcome
         .reserved_bytes
         .map_or(String::new(), |bytes| format!(" of {bytes} reserved"));
-    match &outcome.failure {
+    let mut told = match &outcome.failure {
         Some(failure) => format!(
             "{} {} and {} used{reserved}",
             failure.code, failure.name, outcome.used_bytes
         ),
         None => format!("{} used{reserved}", outcome.used_bytes),
+    };
+    for other in &outcome.other_devices {
+        told += &format!(
+            ", {} used of {} reserved",
+            other.used_bytes, other.reserved_bytes
+        );
     }
+    told
 }
 
 /// The same schedules for graphs too large to build on the model, from their
@@ -370,6 +416,7 @@ fn step(label: String, code: i32, pool: Pool) -> ScheduleStep {
         failure,
         used_bytes: pool.used,
         reserved_bytes: pool.reserved,
+        other_devices: Vec::new(),
         busy_streams: None,
     };
     ScheduleStep {

@@ -119,7 +119,7 @@ fn a_difference_is_a_failure_and_a_missed_overlap_is_inconclusive() {
         for (step, outcome) in steps.iter_mut().zip(&measured.steps) {
             step.measured = Some(outcome.into());
         }
-        let compared = compare(&steps, &planned, &measured);
+        let compared = compare(&steps, &scenario, &planned, &measured);
         assert_eq!(compared.addresses_as_planned, compared.addresses);
         (compared.verdict, compared.differences.len())
     };

@@ -56,17 +56,18 @@ pub(super) fn write(
         }
         writeln!(out, "              try: {}", problem.remedy)?;
     }
-    match &graph.memory {
-        Some(memory) if memory.allocations.is_empty() => {
+    for memory in graph.memory.iter().chain(&graph.other_devices) {
+        if memory.allocations.is_empty() {
             writeln!(out, "   it allocates nothing, so it holds no graph memory")?;
+            continue;
         }
-        Some(memory) => {
-            figures(memory, gpu, out)?;
-            address_map(memory, rows, out)?;
-            timeline(memory, rows, out)?;
-            unfreed(memory, rows, out)?;
+        if memory.device > 0 || !graph.other_devices.is_empty() {
+            writeln!(out, "\n   {BOLD}GPU {}{BOLD:#}", memory.device)?;
         }
-        None => {}
+        figures(memory, gpu, out)?;
+        address_map(memory, rows, out)?;
+        timeline(memory, rows, out)?;
+        unfreed(memory, rows, out)?;
     }
     findings(&graph.findings, rows, out)
 }

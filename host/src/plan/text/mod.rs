@@ -90,25 +90,26 @@ fn summary(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     ]);
     for graph in &plan.graphs {
         let findings = count(graph.findings.len(), "finding");
-        let row = match &graph.memory {
-            Some(memory) => [
-                graph.name.clone(),
+        let name = Shown(&graph.name).to_string();
+        for memory in graph.memory.iter().chain(&graph.other_devices) {
+            let name = match graph.other_devices.is_empty() {
+                true => name.clone(),
+                false => format!("{name}, GPU {}", memory.device),
+            };
+            table.row([
+                name,
                 bytes(memory.requested_bytes),
                 bytes(memory.footprint_bytes),
                 memory.reserved_bytes.map_or("not known".to_owned(), bytes),
                 bytes(memory.kept_after_trim_bytes),
-                findings,
-            ],
-            None => [
-                graph.name.clone(),
-                "cannot be launched".to_owned(),
-                String::new(),
-                String::new(),
-                String::new(),
-                findings,
-            ],
-        };
-        table.row(row);
+                findings.clone(),
+            ]);
+        }
+        if graph.memory.is_none() {
+            let cannot = "cannot be launched".to_owned();
+            let none = String::new;
+            table.row([name, cannot, none(), none(), none(), findings]);
+        }
     }
     writeln!(out, "\n{BOLD}All graphs{BOLD:#}")?;
     table.write(&Cut::new(plan.graphs.len(), usize::MAX), out)

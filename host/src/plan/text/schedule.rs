@@ -25,10 +25,19 @@ pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io
         1 => "1 call fails".to_owned(),
         number => format!("{number} calls fail"),
     };
+    if schedule.devices.len() > 1 {
+        let gpus: Vec<String> = schedule
+            .devices
+            .iter()
+            .map(|gpu| format!("GPU {gpu}"))
+            .collect();
+        writeln!(out, "   each figure is of {}", gpus.join(", "))?;
+    }
+    let others = schedule.other_footprint_bytes.iter().copied();
     writeln!(
         out,
         "   footprint {BOLD}{}{BOLD:#}, {fails}",
-        bytes(schedule.footprint_bytes)
+        each(bytes(schedule.footprint_bytes), others)
     )?;
     let verified = schedule.steps.iter().any(|step| step.measured.is_some());
     if verified {
@@ -46,7 +55,7 @@ fn planned(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<
         table.row_with_tail(
             [
                 step.label.clone(),
-                bytes(step.planned.used_bytes),
+                used(&step.planned),
                 reserved(&step.planned),
             ],
             format!(
@@ -82,10 +91,10 @@ fn side_by_side(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Re
         table.row([
             step.label.clone(),
             code(&step.planned),
-            bytes(step.planned.used_bytes),
+            used(&step.planned),
             reserved(&step.planned),
             measured.map_or(String::new(), code),
-            measured.map_or(String::new(), |outcome| bytes(outcome.used_bytes)),
+            measured.map_or(String::new(), used),
             measured.map_or(String::new(), reserved),
         ]);
     }
@@ -122,8 +131,22 @@ fn verdict(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
+/// A figure of each GPU of a schedule.
+fn each(first: String, others: impl Iterator<Item = u64>) -> String {
+    others.fold(first, |text, other| text + ", " + &bytes(other))
+}
+
+fn used(outcome: &Outcome) -> String {
+    let others = outcome.other_devices.iter().map(|other| other.used_bytes);
+    each(bytes(outcome.used_bytes), others)
+}
+
 fn reserved(outcome: &Outcome) -> String {
-    outcome.reserved_bytes.map_or("?".to_owned(), bytes)
+    let others = outcome
+        .other_devices
+        .iter()
+        .map(|other| other.reserved_bytes);
+    each(outcome.reserved_bytes.map_or("?".to_owned(), bytes), others)
 }
 
 fn failure(outcome: &Outcome) -> String {

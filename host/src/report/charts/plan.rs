@@ -205,6 +205,9 @@ pub(in crate::report) fn steps(schedule: &Schedule) -> Option<Chart> {
     let measured = first.measured.is_some();
     let (wide, narrow) = both(|width| draw_steps(schedule, width, &summary));
     let mut note = "Planned, after each step.".to_owned();
+    if let [first, _, ..] = schedule.devices[..] {
+        note += &format!(" The lines are of GPU {first}, the table is of each.");
+    }
     if measured {
         note += " Measured is beside it in the table.";
     }
@@ -283,23 +286,36 @@ fn steps_table(schedule: &Schedule, measured: bool) -> Table {
         Some(failure) => format!("{} {}", failure.code, failure.name),
         None => "0".to_owned(),
     };
+    let each = |first: String, others: &mut dyn Iterator<Item = u64>| {
+        others.fold(first, |text, other| text + ", " + &units::bytes(other))
+    };
+    let used = |outcome: &Outcome| {
+        let mut others = outcome.other_devices.iter().map(|other| other.used_bytes);
+        each(units::bytes(outcome.used_bytes), &mut others)
+    };
     let reserved = |outcome: &Outcome| {
-        outcome
-            .reserved_bytes
-            .map_or_else(|| "?".to_owned(), units::bytes)
+        let first = outcome.reserved_bytes;
+        let mut others = outcome
+            .other_devices
+            .iter()
+            .map(|other| other.reserved_bytes);
+        each(
+            first.map_or_else(|| "?".to_owned(), units::bytes),
+            &mut others,
+        )
     };
     let rows = schedule.steps.iter().take(MOST_ROWS).map(|step| {
         let planned = &step.planned;
         let mut row = vec![
             step.label.clone(),
             code(planned),
-            units::bytes(planned.used_bytes),
+            used(planned),
             reserved(planned),
         ];
         if measured {
             let outcome = step.measured.as_ref();
             row.push(outcome.map_or_else(String::new, code));
-            row.push(outcome.map_or_else(String::new, |o| units::bytes(o.used_bytes)));
+            row.push(outcome.map_or_else(String::new, used));
             row.push(outcome.map_or_else(String::new, reserved));
         }
         row
