@@ -162,6 +162,56 @@ fn the_model_matches_every_recording() {
     );
 }
 
+/// What the documents say of the recordings, and of those that the simulated runtime does
+/// not match.
+#[test]
+fn the_documents_have_these_numbers() {
+    let names: Vec<(String, bool)> = recordings()
+        .iter()
+        .map(|recording| {
+            let runs = recording.trace.header("runs").unwrap_or_default();
+            (recording.name.clone(), runs.starts_with("1,"))
+        })
+        .collect();
+    let is_equal = |name: &str| UNEXPLAINED.iter().all(|(other, _)| *other != name);
+    let total = names.len();
+    let equal = names.iter().filter(|(name, _)| is_equal(name)).count();
+    let once = names.iter().filter(|(_, once)| *once).count();
+    let page = |path: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(path);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    };
+    let says = |path: &str, words: String| {
+        assert!(page(path).contains(&words), "{path} does not say: {words}");
+    };
+    says("README.md", format!("{equal} of {total} recorded programs"));
+    let simulated = "docs/simulated-runtime.md";
+    says(simulated, format!("| all recordings | {total} | {equal} |"));
+    let unequal = total - equal;
+    says(simulated, format!("The {unequal} programs that differ"));
+    let suite = "ffi/model/tests/conformance/README.md";
+    let twice = total - once;
+    let recorded = format!("Of the {total} programs, {twice} were recorded twice and {once} once");
+    says(suite, recorded);
+    for set in 1..=4 {
+        let counts = ["schedule", "shape"].map(|kind| {
+            let of_set = format!("random-{kind}-{set}-");
+            let of_set = names.iter().filter(|(name, _)| name.starts_with(&of_set));
+            let (equal, other): (Vec<_>, Vec<_>) = of_set.partition(|(name, _)| is_equal(name));
+            (equal.len() + other.len(), equal.len())
+        });
+        let [(schedules, equal_schedules), (shapes, equal_shapes)] = counts;
+        let start = format!("| schedule {set}, shape {set} | {schedules}, {shapes} | ");
+        let end = format!(" | {equal_schedules}, {equal_shapes} |");
+        let text = page(suite);
+        let row = text.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("{suite} has no row: {start}"));
+        assert!(row.ends_with(&end), "{suite}: {row} does not end with{end}");
+    }
+}
+
 /// M2: in a fresh process the first address is the same in every program.
 #[test]
 fn m02_first_address_of_a_process_is_the_recorded_one() {
