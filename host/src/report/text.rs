@@ -126,7 +126,7 @@ fn head(result: &RunResult) -> String {
         }
         BackendKind::Model => {
             let model = backend.model.as_deref().unwrap_or_default();
-            rows.push(("backend", format!("SIMULATED: {model}")));
+            rows.push(("backend", format!("SIMULATED GPU ({model})")));
         }
     }
     if let Some(why) = &backend.why {

@@ -609,7 +609,7 @@ const DESCRIPTION: &CStr = match CStr::from_bytes_with_nul(
     concat!(
         "cudart_model ",
         env!("CARGO_PKG_VERSION"),
-        ": a CUDA runtime that uses no GPU; footprints, addresses and error codes are simulated, not measured\0"
+        ": footprints, addresses and error codes are simulated, not measured\0"
     )
     .as_bytes(),
 ) {
