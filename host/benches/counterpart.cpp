@@ -194,36 +194,6 @@ class Bench {
         .send();
   }
 
-  void query(const Request &request) const {
-    const std::size_t count = request.get("count");
-    const Nanoseconds snapshots = timed([&] {
-      for (std::size_t i = 0; i < count; ++i) {
-        std::size_t free = 0, total = 0;
-        CHECK(cudaMemGetInfo(&free, &total));
-        for (const auto which : {cudaGraphMemAttrUsedMemCurrent, cudaGraphMemAttrUsedMemHigh,
-                                 cudaGraphMemAttrReservedMemCurrent, cudaGraphMemAttrReservedMemHigh})
-          attribute(which);
-      }
-    });
-    const Nanoseconds attributes = timed([&] {
-      for (std::size_t i = 0; i < count; ++i) attribute(cudaGraphMemAttrUsedMemCurrent);
-    });
-    Answer().field("snapshot_ns", snapshots).field("attribute_ns", attributes).field("count", count).send();
-  }
-
-  void trim(const Request &request) const {
-    CHECK(cudaDeviceGraphMemTrim(device_));
-    const Nanoseconds nothing = timed([&] { CHECK(cudaDeviceGraphMemTrim(device_)); });
-    const cudaStream_t stream = new_stream();
-    const Graph graph = alloc_spin_free(request.get("bytes"));
-    CHECK(cudaGraphLaunch(graph.exec, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    const Nanoseconds held = timed([&] { CHECK(cudaDeviceGraphMemTrim(device_)); });
-    graph.destroy();
-    CHECK(cudaStreamDestroy(stream));
-    Answer().field("trim_nothing_ns", nothing).field("trim_ns", held).send();
-  }
-
   void mapping(const Request &request) const {
     const std::size_t bytes = request.get("bytes");
     CHECK(cudaDeviceGraphMemTrim(device_));
@@ -333,7 +303,7 @@ void serve(int device, const std::string &ptx_file) {
   bench.hello();
   const std::map<std::string, void (Bench::*)(const Request &) const> operations = {
       {"relaunch", &Bench::relaunch}, {"life", &Bench::life}, {"scale", &Bench::scale},
-      {"query", &Bench::query},       {"trim", &Bench::trim}, {"mapping", &Bench::mapping},
+      {"mapping", &Bench::mapping},
   };
   for (std::string line; std::getline(std::cin, line);) {
     try {

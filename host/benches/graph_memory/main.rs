@@ -2,24 +2,20 @@
 //!
 //! `serve` reads one operation a line and answers each with one JSON object a
 //! line, so that the driver can let this program and its C++ counterpart take
-//! turns on one GPU. `floor` loads the runtime, makes the context and ends; `first`
-//! shows what only the first use of something costs.
+//! turns on one GPU. `floor` loads the runtime, makes the context and ends.
 
-mod first_use;
 mod operations;
 mod protocol;
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
 use cuda_graphs::{Device, RouteChoice, Runtime, Search};
 use graph_memory_footprint::kernel::ptx::KernelSource;
 
-use first_use::FirstUse;
 use operations::Bench;
 use protocol::{Answer, Request};
 
@@ -37,17 +33,6 @@ enum Role {
     Serve(Place),
     /// Load the runtime, make the context, say so, end.
     Floor(Place),
-    /// Time the first use of each kind of work, in this order, in a new process.
-    First(FirstUses),
-}
-
-#[derive(Debug, Clone, clap::Args)]
-struct FirstUses {
-    #[command(flatten)]
-    place: Place,
-    /// What to use, one after the other.
-    #[arg(value_enum)]
-    kinds: Vec<FirstUse>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -67,7 +52,6 @@ fn main() -> ExitCode {
     let done = match Cli::parse().role {
         Role::Serve(place) => serve(&place),
         Role::Floor(place) => floor(&place),
-        Role::First(uses) => first(&uses),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,29 +79,6 @@ fn floor(place: &Place) -> anyhow::Result<()> {
     let runtime = place.runtime()?;
     Device::new(&runtime, place.device).make_current()?;
     println!("context");
-    Ok(())
-}
-
-fn first(uses: &FirstUses) -> anyhow::Result<()> {
-    let start = Instant::now();
-    let runtime = uses.place.runtime()?;
-    let mut answer = Answer::new().ns("library_ns", start.elapsed());
-    let start = Instant::now();
-    let device = Device::new(&runtime, uses.place.device);
-    device.make_current()?;
-    answer = answer.ns("context_ns", start.elapsed());
-    let start = Instant::now();
-    let source = KernelSource::get(None)?;
-    let capability = device.info()?.compute_capability;
-    let kernel = source.load(&runtime, capability, RouteChoice::Auto)?;
-    answer = answer.ns("module_ns", start.elapsed());
-    let bench = Bench::new(&runtime, device, &kernel);
-    for &kind in &uses.kinds {
-        let start = Instant::now();
-        bench.first_use(kind)?;
-        answer = answer.ns(kind.answer_name(), start.elapsed());
-    }
-    println!("{answer}");
     Ok(())
 }
 

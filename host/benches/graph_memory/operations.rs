@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cuda_graphs::{Buffer, Device, Event, Graph, GraphExec, Result, Runtime, SpinKernel, Stream};
+use cuda_graphs::{Buffer, Device, Graph, GraphExec, Result, Runtime, SpinKernel, Stream};
 
 use crate::protocol::{Answer, Request};
 
@@ -55,10 +55,7 @@ impl<'rt> Bench<'rt> {
             "life" => self.life(request),
             "scale" => self.scale(request),
             "limit" => self.limit(request),
-            "query" => self.query(request),
-            "trim" => self.trim(request),
             "mapping" => self.mapping(request),
-            "spin" => self.spin(request),
             other => anyhow::bail!("no operation {other}"),
         }
     }
@@ -154,33 +151,6 @@ impl<'rt> Bench<'rt> {
         Ok(Answer::new().field("graphs", made).field("code", code))
     }
 
-    fn query(&self, request: &Request) -> anyhow::Result<Answer> {
-        let count = request.count("count")?;
-        let memory = self.device.graph_memory();
-        let snapshots = timed(|| (0..count).try_for_each(|_| memory.snapshot().map(drop)))?;
-        let attributes = timed(|| (0..count).try_for_each(|_| memory.used_bytes().map(drop)))?;
-        Ok(Answer::new()
-            .ns("snapshot_ns", snapshots)
-            .ns("attribute_ns", attributes)
-            .field("count", count))
-    }
-
-    fn trim(&self, request: &Request) -> anyhow::Result<Answer> {
-        let memory = self.device.graph_memory();
-        memory.trim()?;
-        let nothing = timed(|| memory.trim())?;
-        let stream = Stream::new(self.runtime)?;
-        let exec = self.alloc_spin_free(request.get("bytes")?)?;
-        launch(&exec, &stream)?;
-        stream.synchronize()?;
-        let held = timed(|| memory.trim())?;
-        exec.destroy()?;
-        stream.destroy()?;
-        Ok(Answer::new()
-            .ns("trim_nothing_ns", nothing)
-            .ns("trim_ns", held))
-    }
-
     fn mapping(&self, request: &Request) -> anyhow::Result<Answer> {
         let bytes = request.get("bytes")?;
         let memory = self.device.graph_memory();
@@ -223,37 +193,6 @@ impl<'rt> Bench<'rt> {
         one.destroy()?;
         other.destroy()?;
         Ok(answer)
-    }
-
-    /// Each kernel alone between two events, the elapsed times in microseconds. A
-    /// kernel before them keeps the device busy until all of it is queued, so that
-    /// the host's time is not in between.
-    fn spin(&self, request: &Request) -> anyhow::Result<Answer> {
-        let clocks = i64::try_from(request.get("clocks")?)?;
-        let idle = Duration::from_millis(request.get("idle_ms")?);
-        let stream = Stream::new(self.runtime)?;
-        let (start, end) = (Event::new(self.runtime)?, Event::new(self.runtime)?);
-        let spin_for = |clocks| {
-            let graph = Graph::new(self.runtime, self.device.ordinal())?;
-            graph.add_spin(&[], self.kernel, clocks)?;
-            graph.instantiate()
-        };
-        let gate = spin_for(i64::try_from(request.get("gate_clocks")?)?)?;
-        let exec = spin_for(clocks)?;
-        let mut elapsed_us = Vec::new();
-        for _ in 0..request.count("count")? {
-            std::thread::sleep(idle);
-            launch(&gate, &stream)?;
-            start.record(&stream)?;
-            launch(&exec, &stream)?;
-            end.record(&stream)?;
-            end.synchronize()?;
-            elapsed_us.push(f64::from(end.elapsed_ms_since(&start)?) * 1e3);
-        }
-        gate.destroy()?;
-        exec.destroy()?;
-        stream.destroy()?;
-        Ok(Answer::new().field("elapsed_us", elapsed_us))
     }
 
     /// Allocate, run a kernel that ends at once, free.

@@ -12,10 +12,7 @@
 //! | `life bytes graphs` | create a graph (allocate, kernel, free), instantiate, destroy both |
 //! | `scale graphs streams bytes batch` | the life's stages of many graphs at once, and the process's resident memory between them |
 //! | `limit bytes most` | nothing: how many graphs there can be, and the code of the first that cannot (Rust side only) |
-//! | `query count` | all four attributes and the device's memory; one attribute |
-//! | `trim bytes` | trim with nothing to give back, and after one graph |
 //! | `mapping bytes` | what mapping one graph's memory costs at every moment, beside plain allocation; `_done_ns` until the stream is idle |
-//! | `spin clocks count idle_ms gate_clocks` | kernels told to spin that long, by events, each after idling and a kernel of `gate_clocks` (Rust side only) |
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -128,8 +128,6 @@ pub enum Value {
     Count(u64),
     /// A quotient.
     Ratio(Spread),
-    /// Things a second.
-    PerSecond(Spread),
 }
 
 /// A number with its unit, as a bar has it.

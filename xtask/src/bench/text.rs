@@ -189,7 +189,6 @@ fn value(value: &Value) -> String {
         Value::Us(spread) => spread_text(spread, time),
         Value::Bytes(_) | Value::Count(_) => median(value),
         Value::Ratio(spread) => spread_text(spread, ratio),
-        Value::PerSecond(spread) => spread_text(spread, rate),
     }
 }
 
@@ -199,16 +198,11 @@ fn median(value: &Value) -> String {
         Value::Bytes(number) => bytes(*number),
         Value::Count(number) => number.to_string(),
         Value::Ratio(spread) => ratio(spread.median),
-        Value::PerSecond(spread) => rate(spread.median),
     }
 }
 
 fn ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
-}
-
-fn rate(rate: f64) -> String {
-    format!("{rate:.0}/s")
 }
 
 fn spread_text(spread: &Spread, text: impl Fn(f64) -> String) -> String {

@@ -19,7 +19,6 @@ use anyhow::Context;
 use crate::kernel::{Arch, Provenance};
 use crate::trouble::Trouble;
 use crate::wheels;
-pub use nvcc::against_nvcc;
 use sass::Sass;
 
 /// The kernel that waits, whose loop has to survive.

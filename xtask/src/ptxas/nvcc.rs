@@ -22,15 +22,15 @@ const PARTS: [&str; 4] = [
 
 /// A kernel's length on one architecture, in instructions without NOPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lengths {
+struct Lengths {
     /// The architecture's number, such as 90.
-    pub arch: u32,
+    arch: u32,
     /// Of the committed PTX by rustc.
-    pub rustc: u32,
+    rustc: u32,
     /// Of the committed PTX by rust-cuda, where there is one.
-    pub rust_cuda: Option<u32>,
+    rust_cuda: Option<u32>,
     /// Of the same kernel in C++ by nvcc.
-    pub cpp: u32,
+    cpp: u32,
 }
 
 /// Counts the instructions of a kernel and of the same kernel in C++, for each
@@ -39,7 +39,7 @@ pub struct Lengths {
 /// # Errors
 ///
 /// When a wheel cannot be fetched or a tool fails.
-pub fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
+fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
     let tools = Tools::fetch(root)?;
     let nvcc = Nvcc::fetch(root)?;
     let scratch = tempfile::tempdir()?;

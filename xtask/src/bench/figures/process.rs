@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::bench::bed::{Bed, Limit, each};
+use crate::bench::bed::{Bed, Limit};
 use crate::bench::results::{Figure, Quantity, Side};
-use crate::bench::side::Answer;
 use crate::bench::stats::Spread;
 use crate::trouble::Trouble;
 
@@ -92,8 +91,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         }
     }
     judge(bed, &contestants, figure);
-    profile(bed, &warm, figure)?;
-    first_uses(bed, limit, figure)
+    profile(bed, &warm, figure)
 }
 
 fn contestants(bed: &Bed, figure: &mut Figure) -> anyhow::Result<Vec<Contestant>> {
@@ -319,50 +317,6 @@ fn profile(bed: &Bed, cache: &Path, figure: &mut Figure) -> anyhow::Result<()> {
             &[("calls", calls.count)],
             &[calls.total_us],
         );
-    }
-    Ok(())
-}
-
-/// Orders in which kinds of work are used for the first time: what comes first shows
-/// what it costs by itself, what comes later what is left of that.
-const FIRST_USES: [[&str; 4]; 4] = [
-    ["kernel", "kernel-graph", "memory-graph", "malloc"],
-    ["kernel-graph", "memory-graph", "kernel", "malloc"],
-    ["memory-graph", "kernel-graph", "kernel", "malloc"],
-    ["malloc", "memory-graph", "kernel-graph", "kernel"],
-];
-
-/// New processes for each order.
-const FIRST_USE_ROUNDS: usize = 3;
-
-fn first_uses(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
-    for kinds in FIRST_USES {
-        let mut answers = Vec::new();
-        for round in 0..bed.repeat(FIRST_USE_ROUNDS) {
-            if round > 0 && limit.is_over() {
-                break;
-            }
-            let output = Command::new(&bed.kit.ours)
-                .args(["first", "--device", &bed.device.to_string()])
-                .args(bed.runtime_arguments())
-                .args(kinds)
-                .output()
-                .context("cannot start our side")?;
-            answers.push(Answer::parse(&String::from_utf8_lossy(&output.stdout))?);
-        }
-        let mut before = "module";
-        for kind in kinds {
-            let name = format!("{}_ns", kind.replace('-', "_"));
-            let what = format!("first use: {kind} after {before}");
-            figure.times(&what, Side::Ours, &[], &each(&answers, &name, 1e3)?);
-            before = kind;
-        }
-        if kinds == FIRST_USES[0] {
-            for stage in ["library", "context", "module"] {
-                let us = each(&answers, &format!("{stage}_ns"), 1e3)?;
-                figure.times(&format!("start: {stage}"), Side::Ours, &[], &us);
-            }
-        }
     }
     Ok(())
 }
