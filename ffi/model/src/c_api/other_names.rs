@@ -2,7 +2,7 @@
 //! header calls instead of a function when a program is compiled for per-thread default
 //! streams, or with CUDA 12.
 
-use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cudart_ffi::types::*;
 
@@ -40,6 +40,8 @@ fn plainly<T>(call: impl FnOnce() -> T) -> T {
 }
 
 also! {
+    cudaGetDriverEntryPoint_ptsz = with_per_thread_default => fn cudaGetDriverEntryPoint(symbol: *const c_char, function: *mut *mut c_void, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult);
+    cudaGetDriverEntryPointByVersion_ptsz = with_per_thread_default => fn cudaGetDriverEntryPointByVersion(symbol: *const c_char, function: *mut *mut c_void, cuda_version: c_uint, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult);
     cudaEventRecord_ptsz = with_per_thread_default => fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t);
     cudaEventRecordWithFlags_ptsz = with_per_thread_default => fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, flags: c_uint);
     cudaFreeAsync_ptsz = with_per_thread_default => fn cudaFreeAsync(dev_ptr: *mut c_void, stream: cudaStream_t);

@@ -14,6 +14,8 @@ int cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long);
 int cudaGraphLaunch_ptsz(cudaGraphExec_t, void *);
 int cudaMipmappedArrayGetSparseProperties(void *, void *);
 int cudaPeekAtLastError(void);
+int cudaGetDriverEntryPoint(const char *, void **, unsigned long long, int *);
+int cudaGetDriverEntryPoint_ptsz(const char *, void **, unsigned long long, int *);
 #if CUDA_MAJOR < 13
 int cudaGraphGetEdges(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t *, size_t *);
 int cudaGraphGetEdges_v2(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t *, void *, size_t *);
@@ -39,6 +41,12 @@ int main(void) {
     code |= cudaGraphInstantiate(&exec, graph, 0);
     code |= cudaGraphLaunch_ptsz(exec, NULL);
     printf("codes %d, edges %zu of %zu, %d\n", code, count, all, from[0] == a && to[0] == b);
+    void *launch, *twin, *none;
+    int found, missing;
+    code = cudaGetDriverEntryPoint("cuGraphLaunch", &launch, 0, &found);
+    code |= cudaGetDriverEntryPoint_ptsz("cuGraphLaunch", &twin, 0, &found);
+    code |= cudaGetDriverEntryPoint("cuNothing", &none, 0, &missing);
+    printf("entry points %d, %d, %d, %d\n", code, launch && twin && launch != twin, found, !none && missing == 1);
     code = cudaMipmappedArrayGetSparseProperties(NULL, NULL);
     code = cudaMipmappedArrayGetSparseProperties(NULL, NULL);
     printf("not simulated %d, last error %d\n", code, cudaPeekAtLastError());

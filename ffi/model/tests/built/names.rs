@@ -74,6 +74,7 @@ fn programs_linked_with_nvidias_library_run_without_a_word_of_the_loader() {
         assert_eq!(
             said,
             "codes 0, edges 1 of 1, 1\n\
+             entry points 0, 1, 0, 1\n\
              not simulated 801, last error 801\n\
              cudart_model: cudaMipmappedArrayGetSparseProperties is not simulated and \
              returns 801\n",

@@ -119,7 +119,7 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v3(
 /// # Safety
 ///
 /// `pointer` must be null or valid for a write.
-unsafe fn write_if<T>(pointer: *mut T, value: T) {
+pub(super) unsafe fn write_if<T>(pointer: *mut T, value: T) {
     if !pointer.is_null() {
         // SAFETY: the caller's promise.
         unsafe { write(pointer, value) };

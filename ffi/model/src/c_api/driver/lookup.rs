@@ -51,7 +51,7 @@ fn find(
 /// # Safety
 ///
 /// `symbol` must be null or a C string, `pfn` null or valid for a write.
-unsafe fn search(
+pub(in crate::c_api) unsafe fn search(
     symbol: *const c_char,
     pfn: *mut *mut c_void,
     cuda_version: c_int,

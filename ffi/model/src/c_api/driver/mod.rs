@@ -26,6 +26,7 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use cudart_ffi::types::*;
 
 pub(super) use injection::load_once as load_injection;
+pub(super) use lookup::search;
 
 /// The implementations, under the names of the C functions.
 mod calls {

@@ -44,7 +44,6 @@ unsupported! {
     cudaDevResourceGenerateDesc
     cudaDevSmResourceSplit
     cudaDevSmResourceSplitByCount
-    cudaDeviceCanAccessPeer
     cudaDeviceDisablePeerAccess
     cudaDeviceEnablePeerAccess
     cudaDeviceFlushGPUDirectRDMAWrites
@@ -106,10 +105,6 @@ unsupported! {
     cudaGLUnregisterBufferObject
     cudaGetChannelDesc
     cudaGetDeviceFlags
-    cudaGetDriverEntryPoint
-    cudaGetDriverEntryPointByVersion
-    cudaGetDriverEntryPointByVersion_ptsz
-    cudaGetDriverEntryPoint_ptsz
     cudaGetExportTable
     cudaGetFuncBySymbol
     cudaGetKernel
@@ -317,8 +312,6 @@ unsupported! {
     cudaOccupancyMaxActiveClusters
     cudaOccupancyMaxPotentialClusterSize
     cudaPointerGetAttributes
-    cudaProfilerStart
-    cudaProfilerStop
     cudaSetDeviceFlags
     cudaSetDoubleForDevice
     cudaSetDoubleForHost
