@@ -86,7 +86,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         &format!("man/{}.1", host::PACKAGE),
         said(&program, &["manual"])?.as_bytes(),
     )?;
-    for subcommand in ["explain", "show", "compare", "plan"] {
+    for subcommand in ["explain", "show", "compare", "plan", "watch"] {
         let text = said(&program, &["manual", subcommand])?;
         put(
             &format!("man/{}-{subcommand}.1", host::PACKAGE),
@@ -118,6 +118,18 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         .with_extension(env::consts::EXE_EXTENSION);
     // A copy keeps the permission to run it.
     fs::copy(&program, &binary).with_context(|| format!("cannot copy {}", program.display()))?;
+    if let Some(library) = host::WATCH_LIBRARY {
+        let built = program.with_file_name(library);
+        if !built.is_file() {
+            return Err(Trouble::new(
+                format!("there is no {}", built.display()),
+                "build it with `cargo build -p graph-memory-watch`, and put it beside the program",
+            )
+            .into());
+        }
+        fs::copy(&built, stage.join(library))
+            .with_context(|| format!("cannot copy {}", built.display()))?;
+    }
 
     let packed = pack(&stage, &name)?;
     let place = match &args.output {

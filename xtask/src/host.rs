@@ -11,7 +11,18 @@ use crate::trouble::Trouble;
 /// Its package and the name of its binary.
 pub const PACKAGE: &str = "graph-memory-footprint";
 
-/// The binary: the one that is named, else one built now, in release.
+/// The library that `watch` preloads, which lies beside the program; on Linux only.
+pub const WATCH_LIBRARY: Option<&str> = if cfg!(target_os = "linux") {
+    Some("libgraph_memory_watch.so")
+} else {
+    None
+};
+
+/// The package of that library.
+const WATCH_PACKAGE: &str = "graph-memory-watch";
+
+/// The binary: the one that is named, else one built now, in release, and the library
+/// beside it.
 ///
 /// # Errors
 ///
@@ -24,6 +35,7 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
     let status = Command::new(cargo)
         .current_dir(root)
         .args(["build", "--quiet", "--release", "--package", PACKAGE])
+        .args(WATCH_LIBRARY.map_or(&[][..], |_| &["--package", WATCH_PACKAGE]))
         .status()
         .context("cannot start cargo")?;
     if !status.success() {

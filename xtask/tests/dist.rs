@@ -11,12 +11,20 @@ use std::process::Command;
 fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let archive = folder.path().join("dist.tar.gz");
+    let built = folder.path().join("graph-memory-footprint");
+    fs::copy(support::program(), &built).expect("a copy");
+    #[cfg(target_os = "linux")]
+    fs::copy(
+        support::watch_library(),
+        built.with_file_name("libgraph_memory_watch.so"),
+    )
+    .expect("a copy");
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .arg("dist")
         .arg("--output")
         .arg(&archive)
         .arg("--program")
-        .arg(support::program())
+        .arg(&built)
         .env("CARGO_TARGET_DIR", folder.path().join("target"))
         .output()
         .expect("xtask starts");
@@ -42,6 +50,15 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
         .args(["--backend", "model", "--quiet"])
         .output();
     assert!(ran.expect("it starts").status.success());
+    // `watch` finds its library beside the program.
+    #[cfg(target_os = "linux")]
+    {
+        let watched = Command::new(&program)
+            .args(["watch", "--", "true"])
+            .output();
+        let watched = watched.expect("it starts");
+        assert!(watched.status.success(), "{watched:?}");
+    }
     for file in [
         "LICENSE-APACHE",
         "LICENSE-MIT",
@@ -61,6 +78,20 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     for option in ["\\-\\-repeat", "\\-\\-report", "\\-\\-model\\-profile"] {
         assert!(manual.contains(option), "{option}");
     }
+}
+
+/// The watch library, built elsewhere as `support::program` says.
+#[cfg(target_os = "linux")]
+fn watch_library() -> std::path::PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(support::root())
+        .args(["build", "--quiet", "--package", "graph-memory-watch"])
+        .args(["--target-dir", env!("CARGO_TARGET_TMPDIR")])
+        .status()
+        .expect("cargo starts");
+    assert!(status.success());
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug/libgraph_memory_watch.so")
 }
 
 /// cargo's own tree of what is linked, with its versions.

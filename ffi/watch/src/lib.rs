@@ -26,6 +26,11 @@
 //! - The hot path, a launch that changes nothing, takes no lock, allocates nothing and
 //!   makes no system call ([`launch`]).
 //! - No lock is held while the driver is called.
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 #![allow(
     unsafe_code,
     reason = "it is called by C, calls C, and shares memory with a file"

@@ -1,4 +1,5 @@
 //! What calls change is booked on them, and captures are not disturbed.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
 

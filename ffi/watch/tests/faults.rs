@@ -1,4 +1,5 @@
 //! What fails is noted, and never stops the program.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
 

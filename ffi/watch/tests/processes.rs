@@ -1,4 +1,5 @@
 //! A process's end loses nothing, and each process has its own record.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! With the simulated driver, what is recorded is what the program reads itself.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
 

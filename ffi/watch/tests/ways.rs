@@ -1,5 +1,6 @@
 //! Every way by which a program gets the driver's functions is seen, and none is
 //! disturbed.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
 
