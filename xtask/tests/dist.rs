@@ -15,7 +15,7 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     fs::copy(support::program(), &built).expect("a copy");
     #[cfg(target_os = "linux")]
     fs::copy(
-        support::watch_library(),
+        watch_library(),
         built.with_file_name("libgraph_memory_watch.so"),
     )
     .expect("a copy");
