@@ -232,6 +232,7 @@ fn works_after_fork(function: FunctionId, runtime: &mut Runtime) -> bool {
         FunctionId::cudaGetDeviceCount
         | FunctionId::cudaGetDeviceProperties
         | FunctionId::cudaGetDeviceProperties_v2
+        | FunctionId::cudaEventQuery
         | FunctionId::cudaEventSynchronize
         | FunctionId::cudaEventElapsedTime
         | FunctionId::cudaSetDevice

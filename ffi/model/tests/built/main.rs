@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod driver;
+mod fork;
 mod names;
 
 use std::collections::BTreeSet;
