@@ -269,7 +269,7 @@ impl Written {
                 at += length as u64;
                 continue;
             }
-            let mut page = spare.take().unwrap_or_else(|| Box::new([0; PAGE]));
+            let mut page = spare.take().unwrap_or_else(zeroes);
             source(at, &mut page[..]);
             let next = at + PAGE_BYTES;
             match repeated(&page) {
@@ -358,6 +358,12 @@ impl Written {
         }
         self.runs.insert(offset, run);
     }
+}
+
+/// A page of zeroes, which the allocator has at hand without writing them where it can.
+fn zeroes() -> Page {
+    let page = vec![0; PAGE].into_boxed_slice();
+    page.try_into().unwrap_or_else(|_| Box::new([0; PAGE]))
 }
 
 /// The four bytes that a whole page repeats, if it does.

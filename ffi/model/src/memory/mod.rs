@@ -7,6 +7,7 @@
 
 pub mod address;
 pub mod async_pool;
+mod blocks;
 pub mod contents;
 pub mod graph_memory;
 pub mod heap;

@@ -35,12 +35,11 @@
 //! allocation of the old one was alive.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 
 use cudart_ffi::cudaError_t;
 
 use crate::clock::Nanos;
+use crate::memory::blocks::{BlockId, Blocks};
 use crate::memory::contents::Contents;
 use crate::objects::id::{ExecId, StreamId};
 
@@ -72,10 +71,6 @@ struct Block {
     excluded_from: u64,
     contents: Contents,
 }
-
-/// Names a block of a pool: counted up, never used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BlockId(NonZeroU64);
 
 /// One block of a graph's addresses, and the physical block behind it.
 #[derive(Debug, Clone, Copy)]
@@ -131,10 +126,9 @@ pub struct Bound {
 }
 
 /// A device's pool.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pool {
-    blocks: BTreeMap<BlockId, Block>,
-    next_block: NonZeroU64,
+    blocks: Blocks<Block>,
     used: u64,
     used_high: u64,
     reserved_high: u64,
@@ -144,22 +138,6 @@ pub struct Pool {
     /// Blocks that were taken for a launch which then failed: reserved, and never
     /// used or given back again.
     lost: u64,
-}
-
-impl Default for Pool {
-    fn default() -> Self {
-        Self {
-            blocks: BTreeMap::new(),
-            next_block: NonZeroU64::MIN,
-            used: 0,
-            used_high: 0,
-            reserved_high: 0,
-            bindings: 0,
-            launches: 0,
-            givings: 0,
-            lost: 0,
-        }
-    }
 }
 
 impl Pool {
@@ -200,7 +178,7 @@ impl Pool {
     /// What a block holds. `None`: it is none of the pool's, or no longer.
     #[must_use]
     pub fn contents(&self, block: BlockId) -> Option<&Contents> {
-        self.blocks.get(&block).map(|block| &block.contents)
+        self.blocks.get(block).map(|block| &block.contents)
     }
 
     /// Puts a physical block behind each wanted block of addresses. `room` is how
@@ -250,7 +228,9 @@ impl Pool {
             return Err(cudaError_t::MEMORY_ALLOCATION);
         }
         // New memory goes behind the lowest addresses, then what the pool had.
-        let mut given: Vec<BlockId> = (0..new).map(|_| self.take_from_device(user)).collect();
+        let mut given: Vec<BlockId> = (0..new)
+            .filter_map(|_| self.take_from_device(user))
+            .collect();
         let first_new = given.first().copied();
         let mut new_behind = Vec::with_capacity(given.len());
         given.extend(found);
@@ -285,11 +265,11 @@ impl Pool {
     }
 
     fn block(&self, physical: Option<BlockId>) -> Option<&Block> {
-        physical.and_then(|id| self.blocks.get(&id))
+        physical.and_then(|id| self.blocks.get(id))
     }
 
     fn block_mut(&mut self, physical: Option<BlockId>) -> Option<&mut Block> {
-        physical.and_then(|id| self.blocks.get_mut(&id))
+        physical.and_then(|id| self.blocks.get_mut(id))
     }
 
     /// Up to `count` blocks that the user may take: those of its own stream first
@@ -303,44 +283,47 @@ impl Pool {
         count: u64,
         others_end: impl Fn(StreamId) -> Nanos,
     ) -> Vec<BlockId> {
-        let mut free: Vec<(&BlockId, &Block)> = self
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if count == 0 {
+            return Vec::new();
+        }
+        let mut free: Vec<_> = self
             .blocks
             .iter()
             .filter(|(_, block)| block.excluded_from != binding && block.held == 0)
             .filter(|(_, block)| block.is_free_for(user, &others_end))
+            .map(|(id, block)| {
+                let rank = (
+                    block.mapped_in != Some(user.stream),
+                    Reverse(block.used_in),
+                    block.busy_until > user.now,
+                    Reverse(block.given),
+                );
+                (rank, id)
+            })
             .collect();
-        free.sort_by_key(|(_, block)| {
-            (
-                block.mapped_in != Some(user.stream),
-                Reverse(block.used_in),
-                block.busy_until > user.now,
-                Reverse(block.given),
-            )
-        });
-        free.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-        free.into_iter().map(|(id, _)| *id).collect()
+        if count < free.len() {
+            free.select_nth_unstable(count);
+            free.truncate(count);
+        }
+        free.sort_unstable();
+        free.into_iter().map(|(_, id)| id).collect()
     }
 
-    fn take_from_device(&mut self, user: User) -> BlockId {
-        let id = BlockId(self.next_block);
-        self.next_block = self.next_block.saturating_add(1);
-        self.blocks.insert(
-            id,
-            Block {
-                mapped: 0,
-                held: 0,
-                holder: user.exec,
-                stream: user.stream,
-                mapped_in: None,
-                ran_in: None,
-                busy_until: 0,
-                used_in: 0,
-                given: 0,
-                excluded_from: 0,
-                contents: Contents::default(),
-            },
-        );
-        id
+    fn take_from_device(&mut self, user: User) -> Option<BlockId> {
+        self.blocks.insert(Block {
+            mapped: 0,
+            held: 0,
+            holder: user.exec,
+            stream: user.stream,
+            mapped_in: None,
+            ran_in: None,
+            busy_until: 0,
+            used_in: 0,
+            given: 0,
+            excluded_from: 0,
+            contents: Contents::default(),
+        })
     }
 
     fn note_given(&mut self, physical: Option<BlockId>) {
@@ -420,7 +403,7 @@ impl Pool {
     pub fn trim(&mut self, now: Nanos) -> u64 {
         let before = self.blocks.len();
         let mut unused = 0;
-        self.blocks.retain(|_, block| {
+        self.blocks.retain(|block| {
             let active = block.held != 0 || block.busy_until > now;
             unused += u64::from(!active && block.mapped > 0);
             active

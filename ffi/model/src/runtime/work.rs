@@ -17,8 +17,8 @@ const BUDGET: u64 = 1 << 24;
 /// What a store counts as for each page of the host's memory that it takes: a kernel can
 /// make the process grow by 256 MiB at most.
 const PAGE_COST: u64 = 256;
-/// Bytes of a copy that are in a buffer at a time.
-const COPIED_AT_ONCE: u64 = 1 << 20;
+/// Bytes of a copy that are in a buffer at a time: few enough for the processor's cache.
+const COPIED_AT_ONCE: u64 = 128 << 10;
 /// A copy of more bytes than this leaves the program's memory as it is where nothing was
 /// written on the device, so that a large sparse buffer stays sparse. Smaller ones write
 /// [`NEVER_WRITTEN`] there.
