@@ -1,27 +1,6 @@
 //! What calls answer in a forked process: `fork.h200` is what an H200 answered.
 
-use std::path::PathBuf;
-
-use crate::{command, here, library, run, text};
-
-/// The program `fork.c`, linked with the library.
-fn program(folder: &std::path::Path) -> Option<PathBuf> {
-    let program = folder.join("fork");
-    let library = library();
-    let mut cc = command("cc");
-    cc.args(["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(&program)
-        .arg(here("fork.c"))
-        .args(["-pthread", "-Wl,--no-as-needed"])
-        .arg(&library)
-        .arg(format!(
-            "-Wl,-rpath,{}",
-            library.parent().expect("a file has a folder").display()
-        ));
-    let output = run(cc)?;
-    assert!(output.status.success(), "{}", text(&output));
-    Some(program)
-}
+use crate::{command, here, linked, run, text};
 
 fn said(program: &std::path::Path, state: &str) -> String {
     let mut fork = command(program);
@@ -32,7 +11,7 @@ fn said(program: &std::path::Path, state: &str) -> String {
 #[test]
 fn forked_children_get_what_the_h200_answers() {
     let folder = tempfile::tempdir().expect("a folder for the program");
-    let Some(program) = program(folder.path()) else {
+    let Some(program) = linked(folder.path(), "fork") else {
         return;
     };
     let recorded = std::fs::read_to_string(here("fork.h200")).expect("the recording");
@@ -59,7 +38,7 @@ fn forked_children_get_what_the_h200_answers() {
 #[test]
 fn children_of_a_process_with_threads_do_not_hang() {
     let folder = tempfile::tempdir().expect("a folder for the program");
-    let Some(program) = program(folder.path()) else {
+    let Some(program) = linked(folder.path(), "fork") else {
         return;
     };
     assert_eq!(

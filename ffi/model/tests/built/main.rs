@@ -5,6 +5,7 @@
 mod driver;
 mod fork;
 mod names;
+mod stress;
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -116,6 +117,26 @@ fn c_program(folder: &Path) -> Option<PathBuf> {
     cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
         .arg(here("uses_it.c"))
+        .arg(&library)
+        .arg(format!(
+            "-Wl,-rpath,{}",
+            library.parent().expect("a file has a folder").display()
+        ));
+    let output = run(cc)?;
+    assert!(output.status.success(), "{}", text(&output));
+    Some(program)
+}
+
+/// Compiles one of the programs that need threads or more of POSIX, and links it with the
+/// library.
+fn linked(folder: &Path, name: &str) -> Option<PathBuf> {
+    let program = folder.join(name);
+    let library = library();
+    let mut cc = command("cc");
+    cc.args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(here(name).with_extension("c"))
+        .args(["-pthread", "-Wl,--no-as-needed"])
         .arg(&library)
         .arg(format!(
             "-Wl,-rpath,{}",
