@@ -9,7 +9,9 @@
 //!   not launched from a device.
 //! - R26 beyond the refusal: moving a child graph needs `cudaGraphAddNode`, whose
 //!   prototype changed from version to version; the table leaves it out.
-//! - R27: updates of execs are not in the table.
+//! - R27: updates of execs. A whole graph without memory nodes can be updated; one with
+//!   memory nodes is refused, since no document says what happens. Updates of single
+//!   nodes are not simulated.
 //! - R51, R52: access descriptors are checked and kept, but nothing accesses.
 //! - M17: compute-sanitizer cannot look into the model.
 //!
@@ -20,8 +22,6 @@
 //!   Of kernels the model runs those of whole numbers, loads, stores and jumps
 //!   ([`program`](crate::kernels::program)); others take their time and write nothing. A stray
 //!   write goes nowhere.
-//! - R17: one stream by itself is captured. Other streams cannot join through events,
-//!   graphs cannot be launched into a capture, and copies are not captured.
 //! - R44: the stream-ordered pool counts bytes, in units of 32 MiB (assumed); each of
 //!   its allocations has new addresses. There is the default pool of each device only.
 //! - R31: the driver may remap at any time from instantiation on. The model maps
@@ -42,3 +42,14 @@
 //!   the order of their launches.
 //! - R55: calls from several threads are safe here. The real library promises
 //!   that for graphs only when the program keeps threads apart.
+//!
+//! Of the driver API:
+//!
+//! - Contexts of a device share its memory, streams, graphs and modules; destroying or
+//!   resetting one takes nothing away.
+//! - Edges have no data. Copies have one row; arrays, textures, peers and external memory
+//!   are not there.
+//! - The numbers that dumps give to graphs count the graphs that were made, copies for
+//!   child graphs included. Whether the driver counts anything else is not known.
+//! - Of a dump's flags, 0, 1 and those for handles and memory nodes were recorded. What
+//!   the others add is inferred from the verbose form.

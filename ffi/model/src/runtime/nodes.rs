@@ -197,7 +197,7 @@ impl Runtime {
     /// # Errors
     ///
     /// 1 as above, 801 for a child with memory nodes (R26), 2 for more nodes in child
-    /// graphs than [`MAX_CHILD_NODES`] or more than [`MAX_DEPTH`] graphs in each other.
+    /// graphs than `MAX_CHILD_NODES` or more than `MAX_DEPTH` graphs in each other.
     /// Policy: with a GPU it is the host's memory that ends.
     pub fn add_child_graph_node(
         &mut self,

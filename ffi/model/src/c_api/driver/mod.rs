@@ -1,7 +1,7 @@
 //! The driver's functions under their C names, on the same state as the runtime's.
 //!
 //! Most driver functions are a runtime function with two more conditions: `cuInit` was
-//! called, and a context is current. [`entry`] checks those, and the runtime function
+//! called, and a context is current. `entry` checks those, and the runtime function
 //! does the rest.
 
 #![allow(non_snake_case, reason = "the C names")]
