@@ -376,6 +376,24 @@ fn a_command_without_cuda_is_told_what_to_do() {
 }
 
 #[test]
+fn a_text_in_a_file_has_no_colours_and_nothing_is_on_standard_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("report.txt");
+    let mut watch = Command::new(env!("CARGO_BIN_EXE_graph-memory-footprint"));
+    watch
+        .args(["watch", "--text"])
+        .arg(&text)
+        .arg("--library")
+        .arg(quiet_library(folder.path()))
+        .args(["--", "true"]);
+    let ended = output(watch);
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    let text = fs::read_to_string(text).expect("the report");
+    assert!(text.starts_with("watched  true"), "{text}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused_before_the_command_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let ran = folder.path().join("ran");

@@ -172,7 +172,8 @@ fn graphs(process: &ProcessResult) -> Element {
             row([
                 group.execs.len().to_string(),
                 graph.origin.as_deref().map_or("unknown", short).to_owned(),
-                nodes(graph),
+                // Breaks at the commas only, so that the column stays readable.
+                nodes(graph).replace(' ', "\u{a0}").replace(",\u{a0}", ", "),
                 units::bytes(graph.requested_bytes),
                 graph
                     .footprint_bytes

@@ -102,7 +102,11 @@ impl Files {
 
     fn write(self, result: &WatchResult, args: &WatchArgs) -> Result<(), Stop> {
         match self.text {
-            Some(mut file) => text::write(result, args.rows, &mut file)?,
+            Some(file) => {
+                let mut file = output::styled(file);
+                text::write(result, args.rows, &mut file)?;
+                file.flush()?;
+            }
             None => {
                 let mut out = anstream::stderr().lock();
                 // The command may have closed what this program shares with it.
