@@ -92,7 +92,7 @@ fn cupti_counted_the_same_graphs_launches_and_captures() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 7 * 7, "seven programs, seven functions");
+    assert_eq!(compared, 8 * 7, "eight programs, seven functions");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn graph_memory_is_what_the_program_read() {
 
 #[test]
 fn every_graph_that_was_printed_is_there() {
-    for name in ["torch-async", "graphMemoryNodes-shared"] {
+    for name in ["torch-async", "cupy", "graphMemoryNodes-shared"] {
         let recording = Recording::read(folder(name)).unwrap();
         for line in &recording.processes[0].lines {
             let Event::Instantiate(instantiate) = &line.event else {
@@ -154,6 +154,7 @@ fn the_account_adds_up_to_what_the_program_read() {
     for (name, free_at_end) in [
         ("gpt-default-shared", 148_391_460_864_u64),
         ("gpt-default-own", 148_200_620_032),
+        ("cupy", 149_238_710_272),
     ] {
         let process = process(name);
         let free = |reading: &Reading| i128::from(reading.free_bytes.unwrap());
