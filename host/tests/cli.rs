@@ -97,17 +97,37 @@ fn what_is_refused_leaves_an_earlier_result_as_it_was() {
 }
 
 #[test]
-fn a_kernel_with_other_parameters_is_refused() {
+fn a_kernel_that_does_not_just_spin_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let other = folder.path().join("two.ptx");
-    let text = ".version 5.0\n.target sm_60\n.address_size 64\n\
-                .visible .entry clock_block(.param .u64 a, .param .u64 b)\n{\n\tret;\n}\n";
-    std::fs::write(&other, text).expect("a file");
-    on_the_model()
-        .args(&["--ptx"])
-        .arg(&other)
-        .ends()
-        .refused_with(64, "does not take one 64-bit integer");
+    let file = folder.path().join("other.ptx");
+    for (parameters, body, said) in [
+        (
+            ".param .u64 a, .param .u64 b",
+            "",
+            "does not take one 64-bit integer",
+        ),
+        (
+            "/* .param .u64 a */ .param .u32 a",
+            "",
+            "does not take one 64-bit integer",
+        ),
+        (
+            ".param .u64 a",
+            "st.global.u32 [%rd1], 0;",
+            "could access memory",
+        ),
+    ] {
+        let text = format!(
+            ".version 5.0\n.target sm_60\n.address_size 64\n\
+             .visible .entry clock_block({parameters})\n{{\n\t{body}\n\tret;\n}}\n"
+        );
+        std::fs::write(&file, text).expect("a file");
+        on_the_model()
+            .args(&["--ptx"])
+            .arg(&file)
+            .ends()
+            .refused_with(64, said);
+    }
 }
 
 #[test]

@@ -77,6 +77,10 @@ impl Cudart {
     /// Every file that the search finds must be safe to load, since opening a library runs
     /// its initialisers, as `libloading` and `ash` have it. One that exports the names of
     /// this table must have the CUDA runtime's functions behind them.
+    ///
+    /// ```compile_fail,E0133
+    /// let cudart = cudart_ffi::Cudart::load(&cudart_ffi::Search::from_environment());
+    /// ```
     pub unsafe fn load(search: &Search) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
         let mut refused: Vec<Self> = Vec::new();

@@ -1,4 +1,4 @@
-//! A device: what it is, and whether it can do what graph memory needs.
+//! Devices: their properties, and whether they support graph memory.
 
 use std::ffi::c_int;
 
@@ -16,7 +16,7 @@ pub struct Device<'rt> {
     ordinal: c_int,
 }
 
-/// What a device says of itself.
+/// The properties of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// The ordinal.
@@ -32,7 +32,7 @@ pub struct DeviceInfo {
 }
 
 impl<'rt> Device<'rt> {
-    /// The device of this ordinal; whether there is one shows at the first call.
+    /// The device of this ordinal. Whether there is one, the first call tells.
     #[must_use]
     pub fn new(runtime: &'rt Runtime, ordinal: i32) -> Self {
         Self { runtime, ordinal }
@@ -51,7 +51,9 @@ impl<'rt> Device<'rt> {
     ///
     /// # Errors
     ///
-    /// 101 for an ordinal without a device; 46 and others if it cannot be used.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device, 46
+    /// `cudaErrorDevicesUnavailable` for one that another process has to itself, 2
+    /// `cudaErrorMemoryAllocation` for one without memory for a context.
     #[doc(alias = "cudaSetDevice")]
     pub fn make_current(&self) -> Result<()> {
         // SAFETY: takes an integer.
@@ -66,17 +68,20 @@ impl<'rt> Device<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the attribute query.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device.
+    #[doc(alias = "cudaDeviceGetAttribute")]
     pub fn supports_memory_pools(&self) -> Result<bool> {
         Ok(self.attribute(cudaDeviceAttr::MEMORY_POOLS_SUPPORTED)? != 0)
     }
 
-    /// Everything about the device. Only the name comes from the properties, whose
+    /// The properties of the device. Only the name comes from the properties, whose
     /// struct differs from version to version; the rest are attributes.
     ///
     /// # Errors
     ///
-    /// Those of the queries.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device.
+    #[doc(alias = "cudaGetDeviceProperties")]
+    #[doc(alias = "cudaDeviceGetAttribute")]
     pub fn info(&self) -> Result<DeviceInfo> {
         Ok(DeviceInfo {
             ordinal: self.ordinal,
@@ -94,7 +99,7 @@ impl<'rt> Device<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the attribute query.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device.
     pub fn clock_rate_khz(&self) -> Result<i32> {
         self.attribute(cudaDeviceAttr::CLOCK_RATE)
     }
@@ -104,7 +109,7 @@ impl<'rt> Device<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the attribute queries.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device.
     pub fn throughput(&self) -> Result<i64> {
         let multiprocessors = self.attribute(cudaDeviceAttr::MULTI_PROCESSOR_COUNT)?;
         Ok(i64::from(multiprocessors) * i64::from(self.clock_rate_khz()?))
@@ -116,7 +121,6 @@ impl<'rt> Device<'rt> {
         GraphMemory::new(self.runtime, self.ordinal)
     }
 
-    #[doc(alias = "cudaGetDeviceProperties")]
     fn name(&self) -> Result<String> {
         let api = &self.runtime.api;
         let mut prop = Box::new(cudaDeviceProp::zeroed());
@@ -134,7 +138,6 @@ impl<'rt> Device<'rt> {
         Ok(prop.name())
     }
 
-    #[doc(alias = "cudaDeviceGetAttribute")]
     fn attribute(&self, attribute: cudaDeviceAttr) -> Result<i32> {
         let mut value: c_int = 0;
         // SAFETY: the pointer is valid for the write of an int.

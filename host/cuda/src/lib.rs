@@ -86,7 +86,7 @@ pub use capture::Capture;
 pub use copy::Number;
 pub use cudart_ffi::cudaError_t;
 pub use cudart_ffi::loader::{LoadError, Search, Version};
-pub use cudart_ffi::ptx::{Parameter, Scalar};
+pub use cudart_ffi::ptx::{Parameter, PtxHeader, Scalar};
 pub use device::{Device, DeviceInfo};
 pub use error::{CudaError, Result};
 pub use event::Event;

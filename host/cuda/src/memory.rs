@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub used_bytes: u64,
     /// Its high mark: `UsedMemHigh`, attribute 1.
     pub used_high_bytes: u64,
-    /// Physical bytes held for graph allocations: `ReservedMemCurrent`, attribute 2 (R48).
+    /// Physical bytes reserved for graph allocations: `ReservedMemCurrent`, attribute 2 (R48).
     pub reserved_bytes: u64,
     /// Its high mark: `ReservedMemHigh`, attribute 3.
     pub reserved_high_bytes: u64,
@@ -37,11 +37,13 @@ impl<'rt> GraphMemory<'rt> {
         Self { runtime, device }
     }
 
-    /// Reads all four attributes and the device's free memory.
+    /// Reads all four attributes, and the free and total memory of the current device.
     ///
     /// # Errors
     ///
-    /// Those of the queries.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device, and any code of earlier
+    /// asynchronous work.
+    #[doc(alias = "cudaDeviceGetGraphMemAttribute")]
     pub fn snapshot(&self) -> Result<Snapshot> {
         let (device_free_bytes, device_total_bytes) = self.device_memory()?;
         Ok(Snapshot {
@@ -59,16 +61,17 @@ impl<'rt> GraphMemory<'rt> {
     ///
     /// # Errors
     ///
-    /// Those of the query.
+    /// As [`snapshot`](Self::snapshot).
+    #[doc(alias = "cudaDeviceGetGraphMemAttribute")]
     pub fn used_bytes(&self) -> Result<u64> {
         self.get(Attribute::USED_MEM_CURRENT)
     }
 
-    /// Sets both high marks back (R49).
+    /// Sets both high marks back to what is used and reserved now (R49).
     ///
     /// # Errors
     ///
-    /// Those of the calls.
+    /// As [`snapshot`](Self::snapshot).
     #[doc(alias = "cudaDeviceSetGraphMemAttribute")]
     pub fn reset_high_marks(&self) -> Result<()> {
         for mark in [Attribute::USED_MEM_HIGH, Attribute::RESERVED_MEM_HIGH] {
@@ -85,11 +88,12 @@ impl<'rt> GraphMemory<'rt> {
         Ok(())
     }
 
-    /// Gives back to the system what no graph uses and no allocation holds (R42).
+    /// Returns to the system the memory that no graph has mapped while it runs and that no
+    /// live allocation needs (R42).
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device.
     #[doc(alias = "cudaDeviceGraphMemTrim")]
     pub fn trim(&self) -> Result<()> {
         // SAFETY: takes an integer.

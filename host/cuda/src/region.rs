@@ -13,6 +13,20 @@ use crate::uses::Use;
 /// A region of a [`Buffer`](crate::Buffer) keeps the memory allocated. One of graph memory
 /// does not: the graph decides when that is allocated, and copies are refused while it
 /// is not.
+///
+/// Only what allocates makes one, so that no address can be made up:
+///
+/// ```compile_fail,E0451
+/// use cuda_graphs::{Buffer, DeviceAddress, Region, Runtime};
+///
+/// let runtime = Runtime::built_in_model();
+/// let buffer = Buffer::new(&runtime, 4)?;
+/// let elsewhere = Region {
+///     address: DeviceAddress(0x1000),
+///     ..buffer.region()
+/// };
+/// # Ok::<(), cuda_graphs::CudaError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Region<'rt> {
     runtime: &'rt Runtime,

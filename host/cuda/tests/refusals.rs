@@ -200,7 +200,7 @@ fn a_kernel_that_is_not_what_it_should_be_is_not_loaded() {
             format!("\u{7f}ELF\n{}", entry(".entry k(.param .u64 a) { ret; }")),
             "no PTX",
         ),
-        (entry(".entry other() { ret; }"), "no kernel named k"),
+        (entry(".entry other() { ret; }"), "no kernel `k`"),
         (entry(".entry k() { ret; }"), "one 64-bit integer"),
         (
             entry(".entry k(.param .u64 a, .param .u64 b) { ret; }"),

@@ -48,18 +48,8 @@ impl KernelSource {
         };
         let header = PtxHeader::parse(&ptx)
             .map_err(|error| Stop::usage(format!("{origin}: {error}"), remedy))?;
-        let Some(entry) = header.entry(KERNEL_NAME) else {
-            return Err(Stop::usage(
-                format!("{origin} contains no kernel `{KERNEL_NAME}`"),
-                remedy,
-            ));
-        };
-        let [only] = entry.parameters.as_slice() else {
-            return Err(not_one_integer(&origin, remedy));
-        };
-        if !only.is_64_bit_integer() {
-            return Err(not_one_integer(&origin, remedy));
-        }
+        SpinKernel::check(&header, KERNEL_NAME)
+            .map_err(|error| Stop::usage(format!("{origin}: {error}"), remedy))?;
         Ok(Self {
             ptx,
             header,
@@ -125,14 +115,7 @@ impl KernelSource {
     }
 }
 
-fn not_one_integer(origin: &str, remedy: &str) -> Stop {
-    Stop::usage(
-        format!("{origin}: `{KERNEL_NAME}` does not take one 64-bit integer"),
-        remedy,
-    )
-}
-
-/// Whether two PTX texts differ only in comment lines.
+/// Whether two PTX texts differ in comment lines only, where the provenance stands.
 fn same_code(a: &str, b: &str) -> bool {
     let code = |text| str::lines(text).filter(|line| !line.starts_with("//"));
     code(a).eq(code(b))

@@ -55,10 +55,10 @@ pub enum KernelError {
     #[error(transparent)]
     Ptx(#[from] PtxError),
     /// The text has no kernel of this name.
-    #[error("the PTX has no kernel named {0}")]
+    #[error("the PTX has no kernel `{0}`")]
     NoEntry(String),
     /// It is not the kind of kernel that was asked for.
-    #[error("the kernel {name} {why}")]
+    #[error("the kernel `{name}` {why}")]
     Unsuitable {
         /// Its name.
         name: String,

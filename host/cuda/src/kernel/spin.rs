@@ -56,7 +56,17 @@ impl<'rt> SpinKernel<'rt> {
         name: &str,
         choice: RouteChoice,
     ) -> Result<Self, KernelError> {
-        let header = PtxHeader::parse(ptx)?;
+        Self::check(&PtxHeader::parse(ptx)?, name)?;
+        Kernel::load(runtime, ptx, name, choice).map(Self)
+    }
+
+    /// Whether the PTX with this header has a kernel of this name that [`load`](Self::load)
+    /// takes, without loading it.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError::NoEntry`] and [`KernelError::Unsuitable`], as for [`load`](Self::load).
+    pub fn check(header: &PtxHeader, name: &str) -> Result<(), KernelError> {
         let entry = header.entry(name);
         let entry = entry.ok_or_else(|| KernelError::NoEntry(name.to_owned()))?;
         let unsuitable = |why| {
@@ -74,7 +84,7 @@ impl<'rt> SpinKernel<'rt> {
                 "has instructions that could access memory, which a kernel that only spins has not",
             );
         }
-        Kernel::load(runtime, ptx, name, choice).map(Self)
+        Ok(())
     }
 
     /// Loads the kernel of [`PTX`](Self::PTX) on a device of this compute capability, which
