@@ -30,4 +30,5 @@ pub mod rules;
 mod run;
 pub mod watch;
 
+pub use output::say;
 pub use run::run;

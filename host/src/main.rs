@@ -8,7 +8,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use graph_memory_footprint::cli::{self, Cli};
 use graph_memory_footprint::exit::StopKind;
-use graph_memory_footprint::{exit, run};
+use graph_memory_footprint::{exit, run, say};
 use safe_io::visible;
 
 fn main() -> ExitCode {
@@ -26,8 +26,7 @@ fn main() -> ExitCode {
         // Whoever closed the pipe has read enough and is told nothing.
         Err(stop) if stop.kind == StopKind::ClosedPipe => ExitCode::from(stop.code()),
         Err(stop) => {
-            // If standard error is gone there is nobody to tell.
-            let _ = writeln!(anstream::stderr(), "{stop}");
+            say(&stop);
             ExitCode::from(stop.code())
         }
     }
@@ -44,10 +43,7 @@ fn not_parsed(error: clap::Error) -> ExitCode {
         Some(error)
     };
     let Some(error) = error else {
-        let _ = writeln!(
-            anstream::stderr(),
-            "error: the arguments are wrong; see --help"
-        );
+        say(&"error: the arguments are wrong; see --help");
         return ExitCode::from(exit::USAGE);
     };
     // If standard output is gone there is nobody to tell.

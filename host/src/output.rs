@@ -1,5 +1,6 @@
 //! What a command writes: standard output and files, coloured where that is wanted.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -19,6 +20,11 @@ pub(crate) fn print(inputs: &[&Path], text: &[u8]) -> Result<(), Stop> {
     let mut out = styled(outputs.open(Path::new("-"))?);
     out.write_all(text).and_then(|()| out.flush())?;
     commit(outputs)
+}
+
+/// Prints a message on standard error. If that is closed, there is nobody to tell.
+pub fn say(message: &impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{message}");
 }
 
 /// An output for text with colours, which only a terminal gets unless `--color` says

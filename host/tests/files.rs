@@ -122,6 +122,32 @@ fn no_option_that_writes_destroys_an_input_however_it_is_spelt() {
 }
 
 #[test]
+fn a_watched_programs_own_files_are_inputs() {
+    let folder = inputs();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("train.py"), "print(1)\n").expect("a file");
+    fs::hard_link(at("train.py"), at("hard")).expect("a link");
+    let before = contents(folder.path());
+    for option in ["--text", "--output", "--report", "--trace"] {
+        for name in ["train.py", "./train.py", "hard"] {
+            let started = bare().in_folder(folder.path());
+            let watch = ["watch", option, name, "--", "python3", "train.py"];
+            started
+                .args(&watch)
+                .ends()
+                .refused_with(64, "is also an input");
+            let library = ["watch", option, name, "--library", "hard", "--", "true"];
+            let started = bare().in_folder(folder.path());
+            started
+                .args(&library)
+                .ends()
+                .refused_with(64, "is also an input");
+        }
+    }
+    assert!(contents(folder.path()) == before, "a file has changed");
+}
+
+#[test]
 fn charts_do_not_replace_an_input_either() {
     let folder = inputs();
     let charts = folder.path().join("charts");

@@ -173,12 +173,15 @@ fn spoil(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 let fixed = [
-                    "kind",
                     "action",
-                    "verdict",
-                    "model_clock",
-                    "memory",
+                    "format",
                     "growth",
+                    "kind",
+                    "memory",
+                    "model_clock",
+                    "severity",
+                    "verdict",
+                    "what",
                 ];
                 if !fixed.contains(&name.as_str()) || !field.is_string() {
                     spoil(field);
@@ -502,5 +505,28 @@ fn a_terminal_gets_nothing_but_this_programs_own_styles() {
         }
         assert!(shown.contains(r"\u{1b}"), "{arguments}: {shown:?}");
         assert_harmless(shown.as_bytes(), &format!("stdout of {arguments}"));
+    }
+}
+
+#[test]
+fn a_recording_of_a_watched_program_is_shown_in_every_form() {
+    let inputs = Inputs::new();
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/watch");
+    for program in ["cupy", "torch-default", "sample-graphMemoryFootprint"] {
+        let folder = recordings.join(program);
+        let folder = folder.to_str().expect("UTF-8");
+        let json = inputs.runs(&["show", folder, "--format", "json"]);
+        let mut result: Value = serde_json::from_str(&json).expect("JSON");
+        spoil(&mut result);
+        inputs.write("watched.json", &result.to_string());
+        let text = inputs.runs(&["show", "watched.json"]);
+        assert!(text.contains(r"\u{202e}"), "{text}");
+        let json = inputs.runs(&["show", "watched.json", "--format", "json"]);
+        assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON"), result);
+        inputs.runs(&["show", "watched.json", "--report", "page.html"]);
+        let page = inputs.assert_file("page.html");
+        assert!(page.contains(r"\u{202e}") && !page.contains("<b>a"));
+        inputs.run(&["compare", "watched.json", folder]);
+        inputs.run(&["compare", folder, "watched.json"]);
     }
 }

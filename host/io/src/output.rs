@@ -119,8 +119,15 @@ impl Outputs {
         outputs
     }
 
-    /// Names one more file that is read, before or after outputs are opened.
+    /// Names one more file that is read, before or after outputs are opened. Of a folder,
+    /// every file in it is.
     pub fn add_input(&self, path: &Path) {
+        if let (true, Ok(entries)) = (path.is_dir(), fs::read_dir(path)) {
+            for entry in entries.flatten() {
+                self.add_input(&entry.path());
+            }
+            return;
+        }
         let known = if path == Path::new("-") {
             // Terminals, pipes and sockets may be read and written at once.
             let metadata = metadata_of(io::stdin()).filter(|metadata| metadata.is_file());

@@ -110,6 +110,22 @@ fn an_input_is_refused_however_it_is_spelt() -> Result {
 }
 
 #[test]
+fn every_file_of_a_folder_that_is_read_is_an_input() -> Result {
+    let (folder, old) = folder()?;
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner)?;
+    fs::write(inner.join("deep"), "")?;
+    fs::hard_link(&old, folder.path().join("hard"))?;
+    let outputs = Outputs::new([folder.path()]);
+    for name in ["old", "inner/deep", "inner/../hard"] {
+        let refused = outputs.open(&folder.path().join(name));
+        assert!(matches!(refused, Err(OutputError::IsInput(_))), "{name}");
+    }
+    let _ = outputs.open(&folder.path().join("inner/new"))?;
+    Ok(())
+}
+
+#[test]
 fn an_input_that_becomes_known_late_is_not_replaced() -> Result {
     let (folder, old) = folder()?;
     let first = folder.path().join("first");

@@ -23,13 +23,13 @@ pub enum ReadError {
     OtherVersion(u64),
 }
 
-/// Reads a result from a file; `-` is standard input.
+/// Reads a result from the text of a file.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is no result.
-pub fn read(path: &Path) -> Result<RunResult, Stop> {
-    from_json(&text_of(path)?).map_err(|error| {
+/// Text that is no result; the message names the file.
+pub fn result(text: &str, path: &Path) -> Result<RunResult, Stop> {
+    from_json(text).map_err(|error| {
         Stop::usage(
             format!("{}: {error}", path.display()),
             "give a file that --format json wrote",

@@ -46,7 +46,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
             if watch::is_watch_result(&text) {
                 return show_recording(&watch::read(&text, &args.result)?, args);
             }
-            let result = read::read(&args.result)?;
+            let result = read::result(&text, &args.result)?;
             report::open(&args.output, Outputs::new([&args.result]))?.show(&result)?;
             Ok(exit::code_of(&result))
         }

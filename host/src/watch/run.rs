@@ -22,20 +22,20 @@ use crate::report::watch_page;
 /// A file that cannot be written, or no watch library, before the command is started; a
 /// recording that cannot be read after it.
 pub fn run(args: &WatchArgs) -> Result<ExitCode, Stop> {
-    let library = launcher::library(args)?;
     // Opened before the command runs, so that a bad path fails early.
     let files = Files::open(args)?;
+    let library = launcher::library(args)?;
     let recording = Folder::create(args)?;
     let status = match launcher::run(args, &library, recording.path()) {
         Ok(status) => status,
         Err(not_started) => {
-            anstream::eprintln!("{}", not_started.stop);
+            output::say(&not_started.stop);
             return Ok(ExitCode::from(not_started.code));
         }
     };
     // The command has ended: what goes wrong from here on must not change how.
     if let Err(stop) = report(args, recording.path(), status, files) {
-        anstream::eprintln!("{stop}");
+        output::say(&stop);
     }
     drop(recording);
     Ok(ExitCode::from(launcher::end_like(status)))
@@ -82,7 +82,12 @@ struct Files {
 
 impl Files {
     fn open(args: &WatchArgs) -> Result<Self, Stop> {
-        let outputs = Outputs::new(std::iter::empty::<PathBuf>());
+        // What the command's words name it will read, and the command itself may be there.
+        let words = args.command.iter().map(Path::new);
+        let named = words
+            .chain(args.library.as_deref())
+            .filter(|path| path.is_file());
+        let outputs = Outputs::new(named);
         let open = |path: &Option<PathBuf>| {
             let path = path.as_deref();
             path.map(|path| output::page(&outputs, path)).transpose()

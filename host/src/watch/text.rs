@@ -10,7 +10,7 @@ use super::findings::signed;
 use super::result::{
     Blind, DeviceResult, End, Finding, GraphResult, Group, ProcessResult, Use, WatchResult,
 };
-use crate::report::units;
+use crate::report::{shown, units};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -26,6 +26,7 @@ const MOST_FINDINGS: usize = 8;
 ///
 /// Those of writing.
 pub(super) fn write(result: &WatchResult, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let result = &shown(result)?;
     let command = match result.command.is_empty() {
         true => "a recorded command".to_owned(),
         false => result.command.join(" "),
