@@ -117,7 +117,7 @@ fn a_conda_environment_and_wheels_in_a_virtual_environment_are_found() {
     let cudart = load(&with(&[("VIRTUAL_ENV", &venv)]));
     assert_eq!(cudart.runtime_version, Some(13020));
     let cudart = load(&with(&[("VIRTUAL_ENV", &venv), ("CONDA_PREFIX", &conda)]));
-    assert_eq!(cudart.place, Place::Variable("CONDA_PREFIX"));
+    assert_eq!(cudart.place, Place::Variable("VIRTUAL_ENV"));
 }
 
 #[test]
@@ -403,4 +403,145 @@ fn optional_functions_that_a_library_lacks_are_none() {
     let code = unsafe { cudart.cudaLibraryUnload(cudart_ffi::cudaLibrary_t::NULL) };
     assert_eq!(code, None);
     assert_eq!(cudart.model_description(), None);
+}
+
+/// Where pip and distributions put wheels (case 11 and its like): the place below a made-up
+/// root, and how the search is told of it.
+#[test]
+fn wheels_are_found_where_pip_puts_them_without_an_active_environment() {
+    type Tell = fn(&mut Search, &Path);
+    let cases: [(&str, &str, Tell); 9] = [
+        (
+            "pip as root on Debian and Ubuntu, Colab",
+            "usr/local/lib/python3.10/dist-packages/nvidia/cuda_runtime/lib/libcudart.so.12",
+            |search, root| search.usr_local = root.join("usr/local"),
+        ),
+        (
+            "the python:3.12 image",
+            "usr/local/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| search.usr_local = root.join("usr/local"),
+        ),
+        (
+            "pip install --user",
+            "home/.local/lib/python3.11/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| search.home = Some(root.join("home")),
+        ),
+        (
+            "a distribution's package",
+            "usr/lib/python3/dist-packages/nvidia/cuda_runtime/lib/libcudart.so.12",
+            |search, root| search.usr = root.join("usr"),
+        ),
+        (
+            "python3 of another prefix in PATH",
+            "opt/python/lib/python3.13/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| {
+                fs::create_dir_all(root.join("opt/python/bin")).unwrap();
+                fs::write(root.join("opt/python/bin/python3"), "").unwrap();
+                search.path = vec![root.join("opt/python/bin")];
+            },
+        ),
+        (
+            "python3 in PATH that is a link, as version managers have it",
+            "versions/3.12.1/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| {
+                fs::create_dir_all(root.join("versions/3.12.1/bin")).unwrap();
+                fs::write(root.join("versions/3.12.1/bin/python3.12"), "").unwrap();
+                link(
+                    root.join("versions/3.12.1/bin/python3.12"),
+                    &root.join("bin/python3"),
+                );
+                search.path = vec![root.join("bin")];
+            },
+        ),
+        (
+            "an environment that is not activated, from its bin folder",
+            "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| {
+                fs::write(root.join("venv/pyvenv.cfg"), "").unwrap();
+                search.program = Some(root.join("venv/bin"));
+            },
+        ),
+        (
+            "the same from the package that pip installed",
+            "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| {
+                fs::write(root.join("venv/pyvenv.cfg"), "").unwrap();
+                let package = "venv/lib/python3.12/site-packages/graph_memory_footprint/bin";
+                search.program = Some(root.join(package));
+            },
+        ),
+        (
+            "a conda environment that is not activated",
+            "conda/envs/e/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            |search, root| {
+                fs::create_dir_all(root.join("conda/envs/e/conda-meta")).unwrap();
+                search.program = Some(root.join("conda/envs/e/bin"));
+            },
+        ),
+    ];
+    for (what, place, tell) in cases {
+        let folder = folder();
+        let library = Standin::new(13000).build(&folder.path().join(place));
+        let mut search = empty_search(folder.path());
+        assert_eq!(search.candidates(), [], "{what}: found before it was told");
+        tell(&mut search, folder.path());
+        let found = load(&search);
+        assert_eq!(found.path, Some(library.canonicalize().unwrap()), "{what}");
+    }
+}
+
+#[test]
+fn a_path_may_name_any_folder_above_a_wheel_or_a_toolkit() {
+    let folder = folder();
+    let root = folder.path().canonicalize().unwrap();
+    let wheel = "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13";
+    let library = Standin::new(13000).build(&root.join(wheel));
+    for above in [
+        "venv",
+        "venv/lib/python3.12/site-packages",
+        "venv/lib/python3.12/site-packages/nvidia",
+        "venv/lib/python3.12/site-packages/nvidia/cu13",
+        "venv/lib/python3.12/site-packages/nvidia/cu13/lib",
+    ] {
+        let found = load(&Search::explicit(root.join(above)));
+        assert_eq!(found.path.as_ref(), Some(&library), "{above}");
+    }
+    let debian = "usr/local/lib/python3.10/dist-packages/nvidia/cuda_runtime/lib/libcudart.so.12";
+    let library = Standin::new(12040).build(&root.join(debian));
+    for above in ["usr/local", "usr/local/lib/python3.10/dist-packages"] {
+        let found = load(&Search::explicit(root.join(above)));
+        assert_eq!(found.path.as_ref(), Some(&library), "{above}");
+    }
+}
+
+#[test]
+fn of_several_pythons_the_newest_is_taken() {
+    let folder = folder();
+    for (python, version) in [("3.9", 12010), ("3.12", 12080), ("3.10", 12040)] {
+        let place = format!(
+            "usr/local/lib/python{python}/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12"
+        );
+        Standin::new(version).build(&folder.path().join(place));
+    }
+    let search = Search {
+        usr_local: folder.path().join("usr/local"),
+        ..empty_search(folder.path())
+    };
+    assert_eq!(load(&search).runtime_version, Some(12080));
+}
+
+#[test]
+fn a_static_library_is_called_one() {
+    let folder = folder();
+    let archive = folder.path().join("libcudart_static.a");
+    fs::write(
+        &archive,
+        b"!<arch>\ncudart.o/       0           0     0     644     4         `\n",
+    )
+    .unwrap();
+    said_of(
+        &archive,
+        "cannot be opened: it is a static library; name the shared library, libcudart.so or \
+         libcudart.so.13",
+    );
 }

@@ -126,7 +126,8 @@ fn not_loaded(error: LoadError) -> Stop {
     if error.explicit.is_some() {
         return Stop::usage(
             what,
-            "give --cudart a libcudart file, or a directory that contains one",
+            "give --cudart a libcudart file, or a folder of a toolkit, of Python packages or of an \
+             environment",
         );
     }
     for attempt in &error.attempts {
@@ -134,8 +135,9 @@ fn not_loaded(error: LoadError) -> Stop {
     }
     Stop::waived(
         what,
-        "install a CUDA runtime (a toolkit, or the Python wheel nvidia-cuda-runtime), name one \
-         with --cudart, or use --backend simulated; -v lists the libraries that were tried",
+        "install the CUDA toolkit, or `python3 -m pip install nvidia-cuda-runtime` (found in an \
+         environment, in the user's and in the system's packages), name a library or any folder \
+         above it with --cudart, or use --backend simulated; -v lists what was tried",
     )
 }
 

@@ -54,6 +54,10 @@ pub enum Place {
     Variable(&'static str),
     /// A toolkit below `/usr/local`.
     UsrLocal,
+    /// A wheel in the Python environment that this program is installed in.
+    OwnEnvironment,
+    /// A wheel in the user's or the system's Python packages.
+    PythonPackages,
     /// Functions inside this program.
     BuiltIn,
 }
@@ -66,6 +70,8 @@ impl fmt::Display for Place {
             Self::SystemSearch => f.write_str("system library search"),
             Self::Variable(name) => f.write_str(name),
             Self::UsrLocal => f.write_str("/usr/local/cuda*"),
+            Self::OwnEnvironment => f.write_str("this program's Python environment"),
+            Self::PythonPackages => f.write_str("Python packages"),
             Self::BuiltIn => f.write_str("built in"),
         }
     }
@@ -118,8 +124,18 @@ pub struct Search {
     pub explicit: Option<PathBuf>,
     /// The values of the variables that name installations.
     pub variables: BTreeMap<&'static str, OsString>,
-    /// The folder whose `cuda*` entries are toolkits: `/usr/local`.
+    /// The folder whose `cuda*` entries are toolkits: `/usr/local`. pip installs there,
+    /// too, when it runs as root.
     pub usr_local: PathBuf,
+    /// The folder of the distribution's own Python packages: `/usr`.
+    pub usr: PathBuf,
+    /// The user's home folder, where `pip install --user` installs.
+    pub home: Option<PathBuf>,
+    /// The folders in which a shell looks for `python3`.
+    pub path: Vec<PathBuf>,
+    /// The folder of this program, which `pip install` puts into the environment's `bin` or
+    /// into its own package.
+    pub program: Option<PathBuf>,
     /// Whether to try libraries that the process has opened, and the system's search.
     pub system: bool,
 }
@@ -137,6 +153,16 @@ impl Search {
                 .filter(|(_, value)| !value.is_empty())
                 .collect(),
             usr_local: PathBuf::from("/usr/local"),
+            usr: PathBuf::from("/usr"),
+            home: environment::variable("HOME")
+                .map(PathBuf::from)
+                .filter(|home| home.is_absolute()),
+            path: environment::variable("PATH")
+                .map(|path| std::env::split_paths(&path).collect())
+                .unwrap_or_default(),
+            program: std::env::current_exe()
+                .ok()
+                .and_then(|program| Some(program.parent()?.to_owned())),
             system: true,
         }
     }
@@ -152,20 +178,35 @@ impl Search {
 
     /// The candidates in order. A directory without any of [`SONAMES`] is left out, and a
     /// file that is found through several links is listed once.
+    ///
+    /// The order is that of NVIDIA's cuda-pathfinder: a library that is loaded already, the
+    /// Python environment, conda's, the system's search, `CUDA_PATH` and `CUDA_HOME`. After
+    /// it come toolkits in `/usr/local`, and wheels in the user's and the system's Python
+    /// packages, where no environment is active.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         if let Some(path) = &self.explicit {
             return explicit(path);
         }
         let mut found = Vec::new();
-        if self.system {
-            for place in [Place::AlreadyLoaded, Place::SystemSearch] {
-                found.extend(SONAMES.iter().map(|name| Candidate {
-                    place,
-                    target: name.into(),
-                }));
+        self.by_name(Place::AlreadyLoaded, &mut found);
+        for root in self
+            .program
+            .iter()
+            .flat_map(|folder| folder.ancestors().take(6))
+        {
+            // `ENV/bin`, or `ENV/lib/python3.12/site-packages/PACKAGE/bin`.
+            if root.join("pyvenv.cfg").is_file() || root.join("conda-meta").is_dir() {
+                wheels_below(root, Place::OwnEnvironment, &mut found);
             }
         }
+        for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+            if let Some(root) = self.folder(name, &mut found) {
+                wheels_below(root, Place::Variable(name), &mut found);
+                toolkit(root, Place::Variable(name), &mut found);
+            }
+        }
+        self.by_name(Place::SystemSearch, &mut found);
         for name in ["CUDA_PATH", "CUDA_HOME"] {
             if let Some(root) = self.folder(name, &mut found) {
                 toolkit(root, Place::Variable(name), &mut found);
@@ -174,15 +215,12 @@ impl Search {
         for root in toolkits_below(&self.usr_local) {
             toolkit(&root, Place::UsrLocal, &mut found);
         }
-        for name in ["CONDA_PREFIX", "VIRTUAL_ENV"] {
-            if let Some(root) = self.folder(name, &mut found) {
-                toolkit(root, Place::Variable(name), &mut found);
-                for packages in site_packages(root) {
-                    for directory in WHEEL_DIRECTORIES {
-                        libraries_in(&packages.join(directory), Place::Variable(name), &mut found);
-                    }
-                }
-            }
+        for root in self.pythons() {
+            wheels_below(&root, Place::PythonPackages, &mut found);
+        }
+        let home = self.home.as_ref().map(|home| home.join(".local"));
+        for root in home.iter().chain([&self.usr_local, &self.usr]) {
+            wheels_below(root, Place::PythonPackages, &mut found);
         }
         let mut seen = Vec::new();
         found.retain(|candidate| match candidate.canonical() {
@@ -194,6 +232,50 @@ impl Search {
             None => true,
         });
         found
+    }
+
+    /// The prefixes of the `python3` programs that a shell would find: of the file that was
+    /// found, and of the one that links lead to.
+    fn pythons(&self) -> Vec<PathBuf> {
+        let programs = self
+            .path
+            .iter()
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| {
+                folder.join(if cfg!(windows) {
+                    "python.exe"
+                } else {
+                    "python3"
+                })
+            })
+            .filter(|program| program.is_file());
+        let prefix = |program: &Path| {
+            let folder = program.parent()?;
+            // On Windows the program lies in the prefix itself.
+            let prefix = if cfg!(windows) {
+                folder
+            } else {
+                folder.parent()?
+            };
+            Some(prefix.to_owned())
+        };
+        programs
+            .flat_map(|program| {
+                let real = program.canonicalize().ok();
+                [prefix(&program), real.as_deref().and_then(prefix)]
+            })
+            .flatten()
+            .collect()
+    }
+
+    /// Every file name, for a place where libraries are found by name.
+    fn by_name(&self, place: Place, found: &mut Vec<Candidate>) {
+        if self.system {
+            found.extend(SONAMES.iter().map(|name| Candidate {
+                place,
+                target: name.into(),
+            }));
+        }
     }
 
     /// The folder that a variable names. A relative one is in whatever folder the
@@ -229,7 +311,29 @@ fn explicit(path: &Path) -> Vec<Candidate> {
     let mut found = Vec::new();
     libraries_in(path, Place::Explicit, &mut found);
     toolkit(path, Place::Explicit, &mut found);
+    wheels_in(path, Place::Explicit, &mut found);
+    wheels_below(path, Place::Explicit, &mut found);
+    // `nvidia` itself, the folder of the wheels.
+    for directory in WHEEL_DIRECTORIES {
+        if let Ok(below) = Path::new(directory).strip_prefix("nvidia") {
+            libraries_in(&path.join(below), Place::Explicit, &mut found);
+        }
+    }
     found
+}
+
+/// The wheels in the Python packages of a prefix, such as `/usr/local` or an environment.
+fn wheels_below(root: &Path, place: Place, found: &mut Vec<Candidate>) {
+    for packages in python_packages(root) {
+        wheels_in(&packages, place, found);
+    }
+}
+
+/// The wheels in a folder of Python packages.
+fn wheels_in(packages: &Path, place: Place, found: &mut Vec<Candidate>) {
+    for directory in WHEEL_DIRECTORIES {
+        libraries_in(&packages.join(directory), place, found);
+    }
 }
 
 fn toolkit(root: &Path, place: Place, found: &mut Vec<Candidate>) {
@@ -272,18 +376,24 @@ fn toolkits_below(usr_local: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn site_packages(root: &Path) -> Vec<PathBuf> {
-    let mut found = vec![root.join("Lib/site-packages")];
-    found.extend(
-        sorted_entries(&root.join("lib"))
-            .filter(|path| {
-                path.file_name()
-                    .and_then(|name| name.to_str())
-                    .is_some_and(|name| name.starts_with("python3"))
-            })
-            .map(|path| path.join("site-packages")),
-    );
-    found
+/// The folders of Python packages below a prefix, of the newest Python first. Debian's own
+/// are `dist-packages`.
+fn python_packages(root: &Path) -> Vec<PathBuf> {
+    let mut pythons: Vec<(u32, PathBuf)> = sorted_entries(&root.join("lib"))
+        .filter_map(|path| {
+            let rest = path.file_name()?.to_str()?.strip_prefix("python3")?;
+            let minor = rest.strip_prefix('.').unwrap_or(rest);
+            Some((minor.parse().unwrap_or(0), path))
+        })
+        .collect();
+    pythons.sort_by_key(|(minor, _)| core::cmp::Reverse(*minor));
+    let pythons = pythons.into_iter().flat_map(|(_, python)| {
+        ["site-packages", "dist-packages"].map(|packages| python.join(packages))
+    });
+    [root.join("Lib/site-packages")]
+        .into_iter()
+        .chain(pythons)
+        .collect()
 }
 
 fn sorted_entries(directory: &Path) -> impl Iterator<Item = PathBuf> {

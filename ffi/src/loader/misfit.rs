@@ -55,6 +55,12 @@ fn of_elf(head: &[u8]) -> Option<String> {
     if head.is_empty() {
         return Some("it is empty".to_owned());
     }
+    if head.starts_with(b"!<arch>\n") {
+        return Some(
+            "it is a static library; name the shared library, libcudart.so or libcudart.so.13"
+                .to_owned(),
+        );
+    }
     if !head.starts_with(b"\x7fELF") {
         let text = head
             .iter()

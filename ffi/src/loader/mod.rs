@@ -263,6 +263,8 @@ fn not_loadable(error: &libloading::Error, candidate: &Candidate) -> Outcome {
     if candidate.place == Place::SystemSearch {
         return match own {
             Some(reason) if reason.contains("No such file") => Outcome::Absent,
+            // ERROR_MOD_NOT_FOUND: the text depends on the language of Windows.
+            _ if cfg!(windows) && text.contains("os error 126") => Outcome::Absent,
             _ => Outcome::NotLoadable(own.unwrap_or(&text).to_owned()),
         };
     }

@@ -124,6 +124,10 @@ pub fn empty_search(folder: &Path) -> Search {
         explicit: None,
         variables: Default::default(),
         usr_local: folder.join("no-usr-local"),
+        usr: folder.join("no-usr"),
+        home: None,
+        path: Vec::new(),
+        program: None,
         system: false,
     }
 }

@@ -129,7 +129,7 @@ fn runtime(found: &Found) -> Check {
         result.ok_or_else(|| {
             Trouble::new(
                 "no CUDA runtime library of 11.4 or later was found",
-                "python3 -m pip install nvidia-cuda-runtime in a virtual environment, or install the CUDA toolkit",
+                "python3 -m pip install nvidia-cuda-runtime, or install the CUDA toolkit",
             )
         }),
     )
