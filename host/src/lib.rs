@@ -1,17 +1,16 @@
-//! The program `graph-memory-footprint`: how CUDA graph memory nodes reuse virtual
-//! addresses and physical memory, shown by experiments whose every claim is checked.
+//! The program `graph-memory-footprint`: how much GPU memory CUDA graphs hold, why, and
+//! how to reduce it.
 //!
-//! What is public here is what the program's `main`, its tests, its benchmarks and
-//! `cargo xtask` use:
+//! Public are the parts that `main`, the tests, the benchmarks and `cargo xtask` use:
 //!
-//! - [`cli`] is the command line, [`run()`] does what it says, and [`exit`] has the exit
+//! - [`cli`] is the command line, [`run()`] runs a command, and [`exit`] has the exit
 //!   codes.
-//! - [`experiments`] run calls and note the memory after each; one file each.
-//! - [`results`] is what they found, as data, and reads it back from JSON.
-//! - [`rules`] are what the checks rest on.
-//! - [`kernel`] is the kernels' code.
-//! - [`plan`] computes how much memory graphs will hold before they run.
+//! - [`plan`] computes how much memory graphs hold, from dumps.
 //! - [`watch`] runs a program and reports what its graphs hold.
+//! - [`experiments`] call CUDA and record the memory after each step, one file each.
+//! - [`results`] are their results as data, which can be read back from JSON.
+//! - [`rules`] are the rules behind the checks.
+//! - [`kernel`] is the code of the kernels.
 
 mod backend;
 pub mod cli;
