@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     log_to_stderr(cli.verbose);
     match run(&cli) {
         Ok(code) => code,
-        // Whoever closed the pipe has read enough and is told nothing.
+        // The reader closed the pipe, so there is no message.
         Err(stop) if stop.kind == StopKind::ClosedPipe => ExitCode::from(stop.code()),
         Err(stop) => {
             say(&stop);
@@ -46,7 +46,7 @@ fn not_parsed(error: clap::Error) -> ExitCode {
         say(&"error: the arguments are wrong; see --help");
         return ExitCode::from(exit::USAGE);
     };
-    // If standard output is gone there is nobody to tell.
+    // An error here cannot be reported.
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,

@@ -79,8 +79,8 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// The kernel as asked for. Where the compiler was left open and the driver is too old for
-/// what the best one writes, rustc's PTX is taken, which every driver loads.
+/// The requested kernel. If no compiler was named and the driver is too old for the PTX of
+/// the best one, rustc's PTX is used, which every driver loads.
 fn kernel_for_the_driver(args: kernel::Args, root: &Path) -> anyhow::Result<BuiltKernel> {
     let env = Env::real();
     let built = kernel::build(&args, root, &env)?;

@@ -1,10 +1,10 @@
-//! What the driver asks and what both sides answer, line by line.
+//! The protocol between `cargo xtask bench` and the two programs, line by line.
 //!
 //! A request is `name key=value …`, all values non-negative integers; an answer is
 //! one JSON object whose numbers have their unit in the name: `_ns` nanoseconds of
-//! host time for all repetitions together, `_bytes` bytes. What goes wrong is
-//! `{"error": "…"}`, and the next request is answered again. The first line, before
-//! any request, is the side's description.
+//! host time for all repetitions together, `_bytes` bytes. An error is
+//! `{"error": "…"}`; the next request is answered again. The first line, before any
+//! request, describes the program.
 //!
 //! | request | what is timed |
 //! | --- | --- |

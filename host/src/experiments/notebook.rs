@@ -321,7 +321,7 @@ impl NextStep<'_, '_> {
         self
     }
 
-    /// Says how long the launched graph's kernel is told to spin.
+    /// Sets the spin time of the launched graph's kernel.
     #[must_use]
     pub fn spin_time(mut self, spin_time: Duration) -> Self {
         self.spin_time = Some(spin_time);

@@ -24,7 +24,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.baseline()?;
 
     // The edge from A's free to B's alloc is what allows the reuse: without it the
-    // two could be alive at once.
+    // two could be live at the same time.
     let graph = lab.graph()?;
     let a = graph.add_alloc(&[], lab.choices.allocation_bytes)?;
     let free_a = graph.add_free(&[a.node], a.address)?;

@@ -67,7 +67,8 @@ impl Bed {
 
     /// Why a bar that is about a GPU's times is not judged here.
     pub fn not_judged(&self) -> Option<&'static str> {
-        self.on_model.then_some("the model's times are not a GPU's")
+        self.on_model
+            .then_some("times on the simulated GPU say nothing about a GPU")
     }
 
     /// Starts our side.
@@ -146,7 +147,7 @@ impl Bed {
         }
     }
 
-    /// Makes the C++ program load the runtime that was asked for.
+    /// Makes the C++ program load the requested runtime.
     fn choose_runtime(&self, command: &mut Command) {
         if let Some(folder) = self.cudart.as_deref().and_then(folder_of) {
             command.env("LD_LIBRARY_PATH", folder);
@@ -204,9 +205,9 @@ fn folder_of(library: &Path) -> Option<&Path> {
     }
 }
 
-/// Lets the sides take turns: in every round each is asked once, and who goes
-/// first changes from round to round. Stops early when the time is over. Returns
-/// the answers of each side, as many for one as for another.
+/// Runs the programs in turn: each does the operation once per round, and the order
+/// changes from round to round. Stops when the time limit is reached. Returns the same
+/// number of answers for each.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Instructions instead of seconds: what a run of the experiments on the model
-//! executes, counted by valgrind, held to what was kept. A clock tells nothing on
-//! a machine that others use; a count is the same for the same program.
+//! Counts the instructions of the experiments on the simulated GPU with valgrind, and
+//! compares them with the committed counts. Times vary on a machine that other programs
+//! use; a count is the same for the same program.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::kit::Kit;
 use crate::trouble::Trouble;
 
-/// What was kept.
+/// The committed counts.
 const KEPT: &str = "host/benches/instructions.json";
 
 /// Launches in the two runs whose difference is what a launch executes.
@@ -55,7 +55,7 @@ impl Counts {
     }
 }
 
-/// Counts, and holds the counts to what was kept, or keeps them.
+/// Counts, and compares the counts with the committed ones or commits them.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ impl Counts {
 pub fn run(root: &Path, bless: bool) -> anyhow::Result<ExitCode> {
     let version = Command::new("valgrind").arg("--version").output();
     if !version.is_ok_and(|output| output.status.success()) {
-        println!("skipped: instructions are counted by valgrind, and there is none");
+        println!("skipped: valgrind, which counts the instructions, is not installed");
         return Ok(ExitCode::SUCCESS);
     }
     let path = root.join(KEPT);
@@ -78,7 +78,7 @@ pub fn run(root: &Path, bless: bool) -> anyhow::Result<ExitCode> {
         Err(error) => {
             return Err(Trouble::new(
                 format!("cannot read {}: {error}", path.display()),
-                "keep the counts of this machine with --instructions --bless",
+                "commit the counts of this machine with --instructions --bless",
             )
             .into());
         }
@@ -88,7 +88,7 @@ pub fn run(root: &Path, bless: bool) -> anyhow::Result<ExitCode> {
         && (&kept.rustc, &kept.target) != (&here.0, &here.1)
     {
         println!(
-            "skipped: the counts are those of {} on {}, and this is {} on {}",
+            "skipped: the committed counts are from {} on {}, and this is {} on {}",
             kept.rustc, kept.target, here.0, here.1
         );
         return Ok(ExitCode::SUCCESS);
@@ -105,7 +105,7 @@ pub fn run(root: &Path, bless: bool) -> anyhow::Result<ExitCode> {
         };
         let text = serde_json::to_string_pretty(&kept)?;
         safe_io::write(&path, text + "\n")?;
-        println!("kept in {KEPT}");
+        println!("written to {KEPT}");
     }
     let kept = kept.filter(|_| !bless);
     let mut more = 0;
@@ -122,8 +122,8 @@ pub fn run(root: &Path, bless: bool) -> anyhow::Result<ExitCode> {
     }
     if more > 0 {
         println!(
-            "  try: find what the change added (callgrind_annotate); if it is worth it, \
-             keep the new counts with `cargo xtask bench --instructions --bless`"
+            "  try: find out what the change added (callgrind_annotate); if it is needed, \
+             commit the new counts with `cargo xtask bench --instructions --bless`"
         );
     }
     Ok(ExitCode::from(u8::from(more > 0)))
@@ -145,7 +145,7 @@ fn verdict(name: &str, counted: u64, before: Option<(u64, f64)>) -> (String, boo
         false => "ok  ",
     };
     let hint = if change < -tolerance {
-        "; keep it with --bless"
+        "; commit it with --bless"
     } else {
         ""
     };

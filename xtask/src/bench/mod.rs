@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: measures speed, and compares each figure with a bar.
 //!
-//! On a machine with a GPU and nvcc our side and a C++ counterpart take turns; on
-//! any other the model runtime stands in, whose times are shown and not judged. A
-//! machine with a GPU and no Rust gets a folder that `--pack` fills, and runs the
-//! `xtask` in it with `--kit`.
+//! On a machine with a GPU and nvcc, the Rust program and a C++ program take turns. On
+//! other machines both run on the simulated GPU; its times are printed but not compared
+//! with the bars. For a machine with a GPU and no Rust, `--pack` writes a folder with all
+//! programs, and the `xtask` in it runs there with `--kit`.
 
 mod bed;
 mod cpp;
@@ -170,7 +170,7 @@ fn make_bed(args: &Args, kit: Kit) -> anyhow::Result<Bed> {
     let scratch = tempfile::tempdir().context("cannot create a folder for files")?;
     let mut bed = Bed {
         kit,
-        counterpart: Err("the model was asked for".to_owned()),
+        counterpart: Err("the simulated GPU was requested".to_owned()),
         sample: None,
         cudart: args.cudart.clone(),
         device: args.device,

@@ -61,12 +61,12 @@ pub struct Machine {
     pub version: String,
 }
 
-/// One figure: measurements and the bars that they are held to.
+/// One figure: measurements, and the bars that they are compared with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Figure {
-    /// The name by which it is chosen.
+    /// The name for `--only`.
     pub name: String,
-    /// What it is about.
+    /// The title.
     pub title: String,
     /// The measurements.
     pub rows: Vec<Row>,
@@ -74,9 +74,9 @@ pub struct Figure {
     /// measurement and side.
     #[serde(skip)]
     pub columns: Option<&'static str>,
-    /// What they are held to.
+    /// The bars.
     pub bars: Vec<Bar>,
-    /// What a reader must know, a sentence each.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
     /// What was left out, and why.
     pub skipped: Vec<String>,

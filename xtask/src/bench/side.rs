@@ -1,7 +1,8 @@
-//! One side of a comparison: a program that answers operations, line by line.
+//! One of the two compared programs: it reads operations and writes results, one per
+//! line.
 //!
-//! Both programs stay alive and take turns, so that a round of one is next to a
-//! round of the other, and neither pays for a context more than once.
+//! Both programs run at the same time and take turns, so that their rounds alternate and
+//! each creates its context once.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -1,8 +1,8 @@
-//! Medians and quartiles: what repeated timings come to.
+//! Medians and quartiles of repeated timings.
 
 use serde::{Deserialize, Serialize};
 
-/// What a set of samples comes to, in the samples' unit.
+/// The median and quartiles of a set of samples, in their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Half of the samples are at most this.

@@ -169,18 +169,7 @@ fn name_of(row: &Row) -> String {
 fn place(key: &str, number: u64) -> String {
     match key {
         "bytes" => bytes(number),
-        "sm" => format!("sm_{number}"),
-        "asked_us" => asked(number),
         other => format!("{number} {other}"),
-    }
-}
-
-/// A time that was asked for, which is a round one.
-fn asked(us: u64) -> String {
-    match us {
-        us if us >= 1_000_000 => format!("{} s", us / 1_000_000),
-        us if us >= 1_000 => format!("{} ms", us / 1_000),
-        us => format!("{us} us"),
     }
 }
 

@@ -1,10 +1,8 @@
-//! `cargo xtask doctor`: what this machine can do, what it lacks, and how to
-//! mend it.
+//! `cargo xtask doctor`: what is missing on this machine, and how to fix it.
 //!
-//! Every line comes from the function that the real work calls: the probes of
-//! [`toolchain`](crate::toolchain), the kernel's own build, the loader of the
-//! host program. Nothing that it finds makes it fail, unless `--require` names
-//! a group that has to be ready.
+//! Every line comes from the function that the other tasks call: the probes of
+//! [`toolchain`](crate::toolchain), the kernel's build, the program's loader. The exit
+//! code is 0 whatever is missing, unless `--require` names a group.
 
 mod checks;
 mod gpu;
@@ -63,15 +61,15 @@ pub struct Group {
     pub id: Id,
     /// Its name for people.
     pub title: &'static str,
-    /// Whether nothing that it needs is missing.
+    /// Whether everything that it needs is installed.
     pub ready: bool,
-    /// What happens while it is not ready; nothing here stops the study.
+    /// What is used instead while it is not ready.
     pub otherwise: &'static str,
-    /// The checks, in the order in which a person would mend them.
+    /// The checks, in the order in which to fix them.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked for.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// What it is.

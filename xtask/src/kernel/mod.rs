@@ -162,7 +162,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gets the kernel as `args` ask for it; results go below `target/kernel`.
+/// Compiles the kernel as `args` say; results are written below `target/kernel`.
 ///
 /// # Errors
 ///
@@ -250,7 +250,7 @@ fn attempt(with: With, args: &Args, root: &Path, env: &Env, out: &Path) -> anyho
     }
 }
 
-/// The committed PTX, where what is asked for is what it is.
+/// The committed PTX, if it is what `args` request.
 fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit, kernel: Kernel) -> anyhow::Result<Built> {
     let committed = kernel.committed();
     let path = root.join(committed);

@@ -1,8 +1,8 @@
 //! What is installed on this machine, as pure functions over an [`Env`].
 //!
-//! Every probe returns what it found or a [`Trouble`](crate::trouble::Trouble)
-//! that says what is missing and how to mend it. `kernel` builds with what the
-//! probes give, `doctor` prints them: the two cannot disagree.
+//! Every probe returns what it found, or a [`Trouble`](crate::trouble::Trouble) that says
+//! what is missing and how to fix it. `kernel` builds with the results of the probes and
+//! `doctor` prints them, so the two agree.
 
 pub mod clang;
 pub mod cuda;

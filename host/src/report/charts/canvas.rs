@@ -134,9 +134,9 @@ impl Canvas {
             // A triangle that points up: memory may grow.
             Action::Launch => ("M-4.5 4L0-4.5L4.5 4Z", "mark full"),
             Action::Upload => ("M-4.5 4L0-4.5L4.5 4Z", "mark"),
-            // A ring: given back by the program.
+            // A ring: freed by the program.
             Action::Free => ("M4 0A4 4 0 1 1-4 0A4 4 0 1 1 4 0Z", "mark"),
-            // A triangle that points down: given back to the system.
+            // A triangle that points down: returned to the system.
             Action::Trim => ("M-4.5-4L0 4.5L4.5-4Z", "mark full"),
             Action::Synchronize => ("M-3-4.5V4.5M3-4.5V4.5", "mark"),
             Action::Instantiate => ("M-4.5 0H4.5M0-4.5V4.5", "mark"),

@@ -40,7 +40,7 @@ pub(in crate::report) fn map(memory: &MemoryPlan, block_bytes: u64) -> Option<Ch
     }
     let unfreed = lives.iter().filter(|life| life.to.is_none()).count();
     let summary = format!(
-        "{} in {} of addresses, {} of them left allocated after the launch; {} at most live at once.",
+        "{} in {} of addresses, {} of them left allocated after the launch; at most {} live at one time.",
         units::count(lives.len(), "allocation"),
         units::bytes(extent(memory)),
         unfreed,

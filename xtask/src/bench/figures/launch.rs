@@ -36,7 +36,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
             break;
         }
         let mut sides = bed.sides()?;
-        // What only the first call pays is not what is asked for here.
+        // The cost of the first call is not measured here.
         take_turns(&mut sides, 1, limit, &relaunch)?;
         take_turns(&mut sides, 1, limit, &life)?;
         let rounds = bed.repeat(ROUNDS);
@@ -74,7 +74,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
     )
 }
 
-/// Times of both sides, and their ratio held to the bar.
+/// Times of both programs, and their ratio compared with the bar.
 fn compare(
     bed: &Bed,
     figure: &mut Figure,

@@ -8,7 +8,7 @@ use crate::bench::results::{Figure, Quantity, Side, Value};
 use crate::bench::side::Answer;
 use crate::bench::stats::Spread;
 
-/// Graphs at once, and how often that is repeated.
+/// Number of graphs that exist at the same time, and number of repetitions.
 const STEPS: [(u64, usize); 5] = [(8, 24), (BASE, 16), (512, 5), (4096, 2), (LARGEST, 2)];
 
 /// The most that are tried. A driver may refuse before: each graph with an allocation
@@ -28,9 +28,9 @@ const BYTES: u64 = 2 << 20;
 /// Launches before all streams are waited for.
 const BATCH: u64 = 256;
 
-/// Pairs of processes in which the largest is held to the base. What a process gets by
-/// chance, such as where its memory lies, makes it up to half slower than another, so
-/// both numbers are measured in the same one.
+/// Pairs of processes in which the largest number of graphs is compared with the base.
+/// One process may be up to half slower than another (for example because of where its
+/// memory is), so both numbers are measured in the same process.
 const PROCESSES: usize = 3;
 
 /// Rounds of the base and of the largest in each.
