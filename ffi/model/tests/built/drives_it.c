@@ -24,6 +24,7 @@ struct pool_props { int alloc_type, handle_types; struct location location; void
 struct alloc_params { struct pool_props props; const void *access; size_t access_count, bytesize; CUdeviceptr dptr; };
 struct kernel_params_v2 { CUfunction func; unsigned grid[3], block[3], shared; void **params, **extra; void *kern; CUcontext ctx; };
 struct instantiate_params { u64 flags; CUstream upload; CUgraphNode error; int result; };
+struct access { struct location location; int flags; };
 struct physical { int type, handle_types; struct location location; void *meta; unsigned char flags[8]; };
 
 CUresult cuInit(unsigned);
@@ -49,6 +50,7 @@ CUresult cuMemRelease(u64);
 CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, u64);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);
 CUresult cuMemMap(CUdeviceptr, size_t, size_t, u64, u64);
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const struct access *, size_t);
 CUresult cuMemUnmap(CUdeviceptr, size_t);
 CUresult cuStreamCreate(CUstream *, unsigned);
 CUresult cuStreamBeginCapture_v2(CUstream, int);
@@ -192,9 +194,10 @@ int main(int argc, char **argv) {
     is(cuStreamBeginCapture_v2_ptsz(0, 2) == 0 && cuStreamEndCapture_ptsz(0, &graph) == 0, "the thread's own is");
 
     struct physical props = {1, 0, {1, 0}, 0, {0}};
+    struct access access = {{1, 0}, 3};
     u64 handle;
     is(cuMemGetInfo_v2(&free0, &total) == 0 && cuMemCreate(&handle, 2 << 20, &props, 0) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free0 - free1 == 2 << 20, "physical memory");
-    is(cuMemAddressReserve(&q, 4 << 20, 0, 0, 0) == 0 && cuMemMap(q, 2 << 20, 0, handle, 0) == 0 && cuMemRelease(handle) == 0 && cuMemsetD32_v2(q, 5, 9) == 0, "is mapped and written");
+    is(cuMemAddressReserve(&q, 4 << 20, 0, 0, 0) == 0 && cuMemMap(q, 2 << 20, 0, handle, 0) == 0 && cuMemRelease(handle) == 0 && cuMemSetAccess(q, 2 << 20, &access, 1) == 0 && cuMemsetD32_v2(q, 5, 9) == 0, "is mapped and written");
     is(cuMemsetD32_v2(q + (2 << 20), 5, 9) == 1 && cuMemAddressFree(q, 4 << 20) == 1, "only what is mapped");
     is(cuMemUnmap(q, 2 << 20) == 0 && cuMemAddressFree(q, 4 << 20) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free1 == free0, "and goes");
 
