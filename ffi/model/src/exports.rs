@@ -15,7 +15,7 @@ macro_rules! with_those_of_other_programs {
         $callback! {
             $($lines)*
 
-            optional [11.4] fn cudaGetDriverEntryPoint(symbol: *const c_char, function: *mut *mut c_void, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult) -> cudaError_t;
+            optional [12.0] fn cudaGetDriverEntryPoint(symbol: *const c_char, function: *mut *mut c_void, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult) -> cudaError_t;
             optional [12.5] fn cudaGetDriverEntryPointByVersion(symbol: *const c_char, function: *mut *mut c_void, cuda_version: c_uint, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult) -> cudaError_t;
             optional [11.4] fn cudaDeviceCanAccessPeer(can_access_peer: *mut c_int, device: c_int, peer: c_int) -> cudaError_t;
             optional [11.4] fn cudaProfilerStart() -> cudaError_t;

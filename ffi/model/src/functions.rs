@@ -1,6 +1,20 @@
 //! The exported functions, as values to count and to name.
 
+use cudart_ffi::{Function, Presence};
+
 use crate::exports::{exported_functions, with_those_of_other_programs};
+
+macro_rules! presence {
+    (required) => {
+        Presence::Required
+    };
+    (optional) => {
+        Presence::Optional
+    };
+    (model) => {
+        Presence::Model
+    };
+}
 
 macro_rules! ids {
     ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
@@ -11,14 +25,21 @@ macro_rules! ids {
             $($name,)*
         }
 
-        /// The C name of each, and the type that it returns, as Rust source.
-        const LINES: &[(&str, &str)] = &[
-            $((stringify!($name), stringify!($ret)),)*
+        /// Every function of the runtime that is exported, with its prototype: where that
+        /// differs between versions of CUDA, the one of 13.
+        pub const EXPORTS: &[Function] = &[
+            $(Function {
+                name: stringify!($name),
+                arguments: &[$((stringify!($arg), stringify!($ty))),*],
+                returns: stringify!($ret),
+                presence: presence!($presence),
+                since: stringify!($since),
+            },)*
         ];
 
         impl FunctionId {
             /// Every function, in the order of the list.
-            pub const ALL: [Self; LINES.len()] = [$(Self::$name,)*];
+            pub const ALL: [Self; EXPORTS.len()] = [$(Self::$name,)*];
         }
     };
 }
@@ -27,16 +48,16 @@ exported_functions!(ids);
 
 impl FunctionId {
     /// How many functions there are.
-    pub const COUNT: usize = LINES.len();
+    pub const COUNT: usize = EXPORTS.len();
 
-    fn line(self) -> (&'static str, &'static str) {
-        LINES.get(self as usize).copied().unwrap_or(("", ""))
+    fn line(self) -> Option<&'static Function> {
+        EXPORTS.get(self as usize)
     }
 
     /// The C name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.line().0
+        self.line().map_or("", |line| line.name)
     }
 
     /// The function of this C name.
@@ -52,7 +73,9 @@ impl FunctionId {
     #[must_use]
     pub fn returns_code(self) -> bool {
         !matches!(self, Self::cudaGetLastError | Self::cudaPeekAtLastError)
-            && self.line().1 == "cudaError_t"
+            && self
+                .line()
+                .is_some_and(|line| line.returns == "cudaError_t")
     }
 
     /// Whether it makes a context current where none is: all but questions to devices

@@ -8,6 +8,7 @@ use cudart_ffi::{
     DRIVER_LAYOUTS, ENUMS, FLAGS, FUNCTIONS, Field, Function, HANDLES, LAYOUTS, Layout, Presence,
     Scalar,
 };
+use cudart_model::functions::EXPORTS;
 
 use super::runtimes::Release;
 
@@ -23,7 +24,7 @@ pub struct Table {
     /// exported name. What header macros make of a name does not matter to it, because
     /// it wraps all variants.
     pub watched_functions: Vec<Function>,
-    /// Functions of the driver that the simulated runtime exports, all names of them.
+    /// Functions that the simulated runtime exports beside those of the table.
     pub simulated_functions: Vec<Function>,
     /// Functions of the runtime that the table leaves out, as they are from 12.0
     /// on: proof of the reason.
@@ -88,8 +89,8 @@ const NEWER: &[(&str, Release)] = &[
     ("CU_GRAPH_NODE_TYPE_CONDITIONAL", Release::new(12, 3)),
 ];
 
-/// The driver functions that the simulated runtime exports. Older headers lack the newer
-/// ones.
+/// The functions that the simulated runtime exports beside those of the table. Older
+/// headers lack the newer ones.
 fn simulated_functions() -> Vec<Function> {
     let named = |line: &DriverFunction| {
         let (arguments, since) = (line.arguments, since(line.version));
@@ -105,8 +106,51 @@ fn simulated_functions() -> Vec<Function> {
             .flatten()
             .map(function)
     };
-    SIMULATED_DRIVER_FUNCTIONS.iter().flat_map(named).collect()
+    let driver = SIMULATED_DRIVER_FUNCTIONS.iter().flat_map(named);
+    // Those of the runtime that the table does not have.
+    let tabled = |function: &Function| FUNCTIONS.iter().any(|line| line.name == function.name);
+    let runtime = EXPORTS
+        .iter()
+        .copied()
+        .filter(|function| !tabled(function) && !WITHOUT_TYPES.contains(&function.name));
+    driver.chain(runtime).collect()
 }
+
+/// Exports whose Rust prototypes have a pointer to anything where the header has one to
+/// edge data or to a status, so that C compilers object.
+const WITHOUT_TYPES: &[&str] = &[
+    "cudaStreamIsCapturing",
+    "cudaStreamGetCaptureInfo",
+    "cudaStreamUpdateCaptureDependencies",
+    "cudaStreamBeginCaptureToGraph",
+    // In a header of its own.
+    "cudaProfilerStart",
+    "cudaProfilerStop",
+];
+
+/// What the runtime calls types that are written by the driver's names, because they are
+/// laid out alike.
+const RUNTIME_SPELLINGS: &[(&str, &str)] = &[
+    ("CUgraphNodeType", "enum cudaGraphNodeType"),
+    ("CUgraphEdgeData", "cudaGraphEdgeData"),
+    ("CUDA_MEMSET_NODE_PARAMS", "struct cudaMemsetParams"),
+    ("CUDA_HOST_NODE_PARAMS", "struct cudaHostNodeParams"),
+    (
+        "CUDA_GRAPH_INSTANTIATE_PARAMS",
+        "cudaGraphInstantiateParams",
+    ),
+    (
+        "CUgraphExecUpdateResultInfo",
+        "cudaGraphExecUpdateResultInfo",
+    ),
+    (
+        "CUdriverProcAddressQueryResult",
+        "enum cudaDriverEntryPointQueryResult",
+    ),
+    ("CUgraphNodeParams", "struct cudaGraphNodeParams"),
+    ("CUhostFn", "cudaHostFn_t"),
+    ("u64", "unsigned long long"),
+];
 
 /// A version of the driver's list as the table writes it.
 fn since(version: u32) -> &'static str {
@@ -208,6 +252,10 @@ impl Table {
                 None => (pointer.strip_prefix("mut ").unwrap_or(pointer), ""),
             };
             return Ok(format!("{}{constness} *", self.c_type(pointee, driver)?));
+        }
+        let spelled = RUNTIME_SPELLINGS.iter().find(|(ours, _)| *ours == rust);
+        if let Some((_, runtime)) = spelled.filter(|_| !driver) {
+            return Ok((*runtime).to_owned());
         }
         let plain = match rust {
             "c_void" => "void",
