@@ -277,7 +277,6 @@ def theme_forks():
     fork("exit", "begin a mode global\nkernel on a\nexit")
     fork("exit-normally", "begin a mode global\nkernel on a\nrecord e on a\nwait b for e\nexit-normally")
     fork("exit-normally-invalid", "begin a mode global\nkernel on a\nmalloc q 4096\nexit-normally")
-    fork("device-reset", "begin a mode relaxed\nkernel on a\ndevice-reset")
     fork("merge", "begin a mode relaxed\nbegin b mode relaxed\nkernel on a\nkernel on b\nrecord e on a\nwait b for e\nkernel on a\nkernel on b\nend a as r\nend b as s")
     fork("merge-forked", "begin a mode relaxed\nbegin b mode relaxed\nkernel on a\nkernel on b\nrecord e on a\nwait c for e\nrecord f on b\nwait c for f\nkernel on c\nend a as r\nend b as s\nkernel on c")
     fork("merge-same", "begin a mode relaxed\nkernel on a\nrecord e on a\nwait b for e\nbegin b mode relaxed\nkernel on b\nrecord f on b\nwait a for f\nend a as r")

@@ -229,7 +229,8 @@ static int capture_info(void *stream, int *status, u64 *id, void **graph, void *
 /* Captures are counted from 1 in the whole process: this makes it the whole program. */
 static u64 in_program(u64 id) { return id ? id - id_base : 0; }
 
-/* The capture that a stream is in, its number, and what its next node would come after. */
+/* The capture that a stream is in, its number, how many nodes its graph has, and in brackets
+ * those that the stream's next node would come after. Nothing for a stream that is in none. */
 static void describe_stream(const char *name, void *stream)
 {
     static const char *const statuses[] = {"none", "active", "invalid"};
@@ -238,12 +239,13 @@ static void describe_stream(const char *name, void *stream)
     void *graph, **tips;
     size_t count;
     int code = capture_info(stream, &status, &id, &graph, &tips, &count);
-    add_note(" %s:", name);
     if (code) {
-        add_note("code-%d", code);
+        add_note(" %s:code-%d", name, code);
         return;
     }
-    add_note("%s", status >= 0 && status <= 2 ? statuses[status] : "?");
+    if (!status)
+        return;
+    add_note(" %s:%s", name, status >= 0 && status <= 2 ? statuses[status] : "?");
     if (status != 1)
         return;
     void **nodes = malloc(MAX_NODES * sizeof *nodes);
@@ -261,10 +263,13 @@ static void describe_stream(const char *name, void *stream)
 
 static void describe_streams(void)
 {
+    size_t before = strlen(note);
     add_note(" |");
     for (int i = 0; i < name_count[STREAM]; i++)
         if (!names[STREAM][i].dead && names[STREAM][i].handle)
             describe_stream(names[STREAM][i].text, names[STREAM][i].handle);
+    if (!note[before + 2])
+        note[before] = 0;
 }
 
 /* ---- calls ---------------------------------------------------------------- */
@@ -750,7 +755,8 @@ static void end_threads(void)
         }
 }
 
-static void run_line(const char *line, int states)
+/* Lines of the recorder's own are written in brackets. */
+static void run_line(const char *line, int of_program)
 {
     char copy[1024], *words[MAX_WORDS], *rest = 0;
     int count = 0, thread = 0;
@@ -764,10 +770,10 @@ static void run_line(const char *line, int states)
         thread = atoi(words[0] + 1);
         first++, count--;
     }
-    say("%s ", line);
+    say(of_program ? "%s " : "(%s) ", line);
     note[0] = 0;
     int code = call_in(thread, first, count);
-    if (states && !quiet)
+    if (of_program && !quiet)
         describe_streams();
     if (code == ABSENT)
         say("-> absent%s\n", note);
@@ -787,7 +793,7 @@ static void run_end(void)
         CALL(cudaStreamIsCapturing, (void *, int *), n->handle, &status);
         if (status) {
             snprintf(line, sizeof line, "end %s", n->text);
-            run_line(line, 1);
+            run_line(line, 0);
         }
     }
     run_line("last-error", 0);
