@@ -36,6 +36,8 @@ pub enum Kernel {
     ClockBlock,
     /// Writes to memory, for the experiment data-survives.
     NegatedSquares,
+    /// Ends a WHILE node: shows that a conditional node's body uses memory.
+    NextRound,
 }
 
 impl Kernel {
@@ -44,6 +46,7 @@ impl Kernel {
         match self {
             Self::ClockBlock => "clock_block",
             Self::NegatedSquares => "negated_squares",
+            Self::NextRound => "next_round",
         }
     }
 
@@ -52,6 +55,7 @@ impl Kernel {
         match self {
             Self::ClockBlock => "src/lib.rs",
             Self::NegatedSquares => "src/negated_squares.rs",
+            Self::NextRound => "src/next_round.rs",
         }
     }
 
@@ -60,6 +64,7 @@ impl Kernel {
         match self {
             Self::ClockBlock => "kernels-rs/ptx/clock_block.ptx",
             Self::NegatedSquares => "kernels-rs/ptx/negated_squares.ptx",
+            Self::NextRound => "kernels-rs/ptx/next_round.ptx",
         }
     }
 
@@ -68,6 +73,7 @@ impl Kernel {
         match self {
             Self::ClockBlock => "host/benches/clock_block.cu",
             Self::NegatedSquares => "host/benches/negated_squares.cu",
+            Self::NextRound => "host/benches/next_round.cu",
         }
     }
 
@@ -76,6 +82,7 @@ impl Kernel {
         match self {
             Self::ClockBlock => "kernels-rs/ptx/clock_block.rust-cuda.ptx",
             Self::NegatedSquares => "kernels-rs/ptx/negated_squares.rust-cuda.ptx",
+            Self::NextRound => "kernels-rs/ptx/next_round.rust-cuda.ptx",
         }
     }
 }
