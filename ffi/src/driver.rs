@@ -9,8 +9,8 @@ use core::ptr::NonNull;
 
 use crate::trace::traced;
 use crate::types::{
-    CUDA_KERNEL_NODE_PARAMS_v1, CUfunction, CUmodule, CUresult, cudaGraph_t, cudaGraphNode_t,
-    cudaJitOption, cudaStream_t,
+    CUDA_KERNEL_NODE_PARAMS_v1, CUcontext, CUfunction, CUgraphEdgeData, CUgraphNodeParams,
+    CUmodule, CUresult, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaStream_t,
 };
 
 /// What the driver's library is called on this platform.
@@ -25,6 +25,8 @@ pub const DRIVER_LIBRARY: &str = if cfg!(windows) {
 macro_rules! driver_functions {
     ($callback:ident) => {
         $callback! {
+            DriverFunctions, DRIVER_FUNCTIONS, Required, "11.4", "The driver functions that load a kernel, launch it, and add its node to a graph.";
+            fn cuCtxGetCurrent(context: *mut CUcontext) -> CUresult;
             fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, option_count: c_uint, options: *mut cudaJitOption, option_values: *mut *mut c_void) -> CUresult;
             fn cuModuleUnload(module: CUmodule) -> CUresult;
             fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> CUresult;
@@ -34,26 +36,40 @@ macro_rules! driver_functions {
     };
 }
 
+/// Hands the driver's functions that only some drivers have to the macro `$callback`.
+///
+/// `cuGraphAddNode_v2` adds conditional nodes. The runtime's `cudaGraphAddNode` does so,
+/// too, but has another prototype from 13.0 on.
+#[macro_export]
+macro_rules! newer_driver_functions {
+    ($callback:ident) => {
+        $callback! {
+            NewerDriverFunctions, NEWER_DRIVER_FUNCTIONS, Optional, "12.3", "The driver functions that came with 12.3.";
+            fn cuGraphAddNode_v2(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_data: *const CUgraphEdgeData, dependency_count: usize, params: *mut CUgraphNodeParams) -> CUresult;
+        }
+    };
+}
+
 macro_rules! define_driver {
-    ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
-        /// The driver functions that load a kernel, launch it, and add its node to a graph.
+    ($functions:ident, $list:ident, $presence:ident, $since:literal, $what:literal; $(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
+        #[doc = $what]
         #[derive(Debug, Clone, Copy)]
-        pub struct DriverFunctions {
+        pub struct $functions {
             $($name: unsafe extern "C" fn($($ty),*) -> $ret,)*
         }
 
         /// The names of the driver's table with their arguments and result, as Rust source.
-        pub const DRIVER_FUNCTIONS: &[crate::table::Function] = &[
+        pub const $list: &[crate::table::Function] = &[
             $(crate::table::Function {
                 name: stringify!($name),
                 arguments: &[$((stringify!($arg), stringify!($ty))),*],
                 returns: stringify!($ret),
-                presence: crate::table::Presence::Required,
-                since: "11.4",
+                presence: crate::table::Presence::$presence,
+                since: $since,
             },)*
         ];
 
-        impl DriverFunctions {
+        impl $functions {
             /// Binds every function once, by asking `resolve` for each name.
             ///
             /// # Errors
@@ -109,6 +125,7 @@ macro_rules! define_driver {
 }
 
 driver_functions!(define_driver);
+newer_driver_functions!(define_driver);
 
 /// Loads the driver's table. The library is the very instance that the runtime
 /// uses, since the runtime opens it by the same name; it is never closed.
@@ -122,17 +139,43 @@ driver_functions!(define_driver);
 /// The library that the system finds by this name must be the CUDA driver, as it must be
 /// for the CUDA runtime. Opening it runs its initialisers.
 pub unsafe fn load_driver() -> Result<DriverFunctions, String> {
+    // SAFETY: the caller's promise, and `bind` gets the functions of the CUDA driver.
+    unsafe { with_driver(|resolve| DriverFunctions::bind(resolve)) }
+}
+
+/// Loads those of the driver's functions that came with 12.3.
+///
+/// # Errors
+///
+/// As [`load_driver`].
+///
+/// # Safety
+///
+/// As for [`load_driver`].
+pub unsafe fn load_newer_driver() -> Result<NewerDriverFunctions, String> {
+    // SAFETY: as above.
+    unsafe { with_driver(|resolve| NewerDriverFunctions::bind(resolve)) }
+}
+
+type Resolve<'a> = &'a mut dyn FnMut(&'static CStr) -> Option<NonNull<c_void>>;
+
+/// # Safety
+///
+/// As for [`load_driver`].
+unsafe fn with_driver<F>(
+    bind: impl FnOnce(Resolve<'_>) -> Result<F, crate::table::MissingSymbols>,
+) -> Result<F, String> {
     // SAFETY: the caller's promise.
     let library = unsafe { libloading::Library::new(DRIVER_LIBRARY) }
         .map_err(|error| format!("cannot open the CUDA driver: {error}"))?;
-    let resolve = |name: &'static CStr| {
+    let mut resolve = |name: &'static CStr| {
         // SAFETY: only the address is taken here.
         let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
         NonNull::new(*symbol)
     };
-    // SAFETY: the caller promises that it is the CUDA driver, and it is never closed.
-    let functions = unsafe { DriverFunctions::bind(resolve) }
+    let functions = bind(&mut resolve)
         .map_err(|missing| format!("{DRIVER_LIBRARY} lacks {}", missing.0.join(", ")))?;
+    // Never closed.
     core::mem::forget(library);
     Ok(functions)
 }

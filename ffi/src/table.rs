@@ -76,6 +76,7 @@ macro_rules! cudart_functions {
             required [11.4] fn cudaGraphAddKernelNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, params: *const cudaKernelNodeParams) -> cudaError_t;
             required [11.4] fn cudaGraphAddEmptyNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize) -> cudaError_t;
             required [11.4] fn cudaGraphAddChildGraphNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, child: cudaGraph_t) -> cudaError_t;
+            optional [12.3] fn cudaGraphConditionalHandleCreate(handle: *mut c_ulonglong, graph: cudaGraph_t, default_value: c_uint, flags: c_uint) -> cudaError_t;
             required [11.4] fn cudaGraphMemAllocNodeGetParams(node: cudaGraphNode_t, params: *mut cudaMemAllocNodeParams) -> cudaError_t;
             required [11.4] fn cudaGraphMemFreeNodeGetParams(node: cudaGraphNode_t, dev_ptr_out: *mut c_void) -> cudaError_t;
             required [11.4] fn cudaGraphInstantiateWithFlags(exec: *mut cudaGraphExec_t, graph: cudaGraph_t, flags: c_ulonglong) -> cudaError_t;

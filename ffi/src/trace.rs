@@ -87,6 +87,8 @@ pointers! {
     *mut cudaJitOption,
     *mut cudaLibraryOption,
     *const CUDA_KERNEL_NODE_PARAMS_v1,
+    *const CUgraphEdgeData,
+    *mut CUgraphNodeParams,
 }
 
 macro_rules! handles {
@@ -120,6 +122,7 @@ handles!(
     cudaMemPool_t,
     cudaLibrary_t,
     cudaKernel_t,
+    CUcontext,
     CUmodule,
     CUfunction
 );

@@ -20,6 +20,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 use std::path::{Path, PathBuf};
 
+use crate::driver::{NewerDriverFunctions, load_newer_driver};
 use crate::table::{Functions, MissingSymbols};
 use crate::types::cudaError_t;
 
@@ -30,6 +31,8 @@ pub use candidates::{Candidate, Place, SONAMES, Search};
 #[derive(Debug)]
 pub struct Cudart {
     functions: Functions,
+    /// The simulated runtime has the driver's functions itself.
+    own_driver: Option<NewerDriverFunctions>,
     /// Where it was found.
     pub place: Place,
     /// The library's file, if it is known.
@@ -146,11 +149,34 @@ impl Cudart {
     ///
     /// As for [`Functions::bind`].
     pub unsafe fn from_symbols(
-        resolve: impl FnMut(&'static CStr) -> Option<NonNull<c_void>>,
+        mut resolve: impl FnMut(&'static CStr) -> Option<NonNull<c_void>>,
     ) -> Result<Self, MissingSymbols> {
         // SAFETY: the caller's promise is the one that `bind` asks for.
-        let functions = unsafe { Functions::bind(resolve) }?;
-        Ok(Self::ask_versions(functions, Place::BuiltIn, None))
+        let functions = unsafe { Functions::bind(&mut resolve) }?;
+        // SAFETY: as above; a CUDA runtime has no such names.
+        let own_driver = unsafe { NewerDriverFunctions::bind(resolve) }.ok();
+        Ok(Self {
+            own_driver,
+            ..Self::ask_versions(functions, Place::BuiltIn, None)
+        })
+    }
+
+    /// The driver's functions that came with 12.3: those of the simulated runtime, or of
+    /// the driver that a real runtime uses.
+    ///
+    /// # Errors
+    ///
+    /// One line: there is no driver, or it is older.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load_newer_driver`].
+    pub unsafe fn newer_driver(&self) -> Result<NewerDriverFunctions, String> {
+        match self.own_driver {
+            Some(own) => Ok(own),
+            // SAFETY: the caller's promise.
+            None => unsafe { load_newer_driver() },
+        }
     }
 
     /// The description of this project's simulated runtime; `None` for a real library.
@@ -186,9 +212,15 @@ impl Cudart {
             Ok(functions) => functions,
             Err(MissingSymbols(names)) => return Err(Outcome::LacksFunctions(names)),
         };
+        // SAFETY: a real runtime has no such names, and the simulated runtime's have the
+        // prototypes of the driver's table.
+        let own_driver = unsafe { NewerDriverFunctions::bind(resolve) }.ok();
         let path = file_of(&library).or_else(|| candidate.canonical());
         core::mem::forget(library);
-        Ok(Self::ask_versions(functions, candidate.place, path))
+        Ok(Self {
+            own_driver,
+            ..Self::ask_versions(functions, candidate.place, path)
+        })
     }
 
     fn ask_versions(functions: Functions, place: Place, path: Option<PathBuf>) -> Self {
@@ -212,6 +244,7 @@ impl Cudart {
         }
         Self {
             functions,
+            own_driver: None,
             place,
             path,
             runtime_version,

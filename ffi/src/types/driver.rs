@@ -131,6 +131,13 @@ enums! {
         INVALIDATED = CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
     }
 
+    /// What decides on the bodies of a conditional node (12.3 and later).
+    CUgraphConditionalNodeType(c_uint) {
+        IF = CU_GRAPH_COND_TYPE_IF = 0,
+        WHILE = CU_GRAPH_COND_TYPE_WHILE = 1,
+        SWITCH = CU_GRAPH_COND_TYPE_SWITCH = 2,
+    }
+
     /// How `cuGetProcAddress_v2` found, or did not find, a function.
     CUdriverProcAddressQueryResult(c_uint) {
         SUCCESS = CU_GET_PROC_ADDRESS_SUCCESS = 0,
@@ -398,6 +405,18 @@ structs! {
         error_from_node as errorFromNode: CUgraphNode = 16,
     }
 
+    /// Parameters of a conditional node, in and out (12.3 and later).
+    CUDA_CONDITIONAL_NODE_PARAMS: 32 bytes {
+        /// From `cudaGraphConditionalHandleCreate`, for the graph that gets the node.
+        handle as handle: c_ulonglong = 0,
+        type_ as type: CUgraphConditionalNodeType = 8,
+        /// How many bodies.
+        size as size: c_uint = 12,
+        /// Out: the bodies, an array of the driver's that lives as long as the node.
+        bodies as phGraph_out: *mut CUgraph = 16,
+        context as ctx: CUcontext = 24,
+    }
+
     /// What an edge is, besides its ends (12.3 and later); all zero for an ordinary one.
     CUgraphEdgeData: 8 bytes {
         from_port as from_port: u8 = 0,
@@ -427,6 +446,27 @@ structs! {
         bytes as bytes: [c_char; 16] = 0,
     }
 }
+
+/// Parameters of a node of any type, for `cuGraphAddNode_v2` (12.3 and later). In C the
+/// type's own parameters are members of a union; here it has that of a conditional node.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CUgraphNodeParams {
+    /// The type, which says what is read of the rest.
+    pub type_: CUgraphNodeType,
+    /// Zero.
+    pub reserved0: [c_int; 3],
+    /// The parameters of a conditional node.
+    pub conditional: CUDA_CONDITIONAL_NODE_PARAMS,
+    /// Zero: room for the parameters of other types.
+    pub unused: [u64; 25],
+    /// Zero.
+    pub reserved2: u64,
+}
+
+const _: () = assert!(size_of::<CUgraphNodeParams>() == 256);
+const _: () = assert!(core::mem::offset_of!(CUgraphNodeParams, conditional) == 16);
+const _: () = assert!(core::mem::offset_of!(CUgraphNodeParams, reserved2) == 248);
 
 /// The flags in a [`CUmemAllocationProp`], which have no C name of their own.
 #[repr(C)]

@@ -336,6 +336,12 @@ impl<'rt> Graph<'rt> {
         Err(self.runtime.refusal(call, cudaError_t::INVALID_VALUE, why))
     }
 
+    /// A graph that belongs to a node of this one.
+    pub(crate) fn part(&self, raw: cudaGraph_t) -> Self {
+        let (runtime, device) = (self.runtime, self.device);
+        Self::of(runtime, raw, device, Frees::default(), Uses::default())
+    }
+
     fn close(&self) -> cudaError_t {
         // SAFETY: the handle is alive, and the caller ends this value's life. Nodes
         // borrow the graph, so none is left.

@@ -63,6 +63,7 @@ mod address;
 mod allocation;
 mod buffer;
 mod capture;
+mod conditional;
 mod copy;
 mod device;
 mod error;
@@ -83,6 +84,7 @@ pub use address::DeviceAddress;
 pub use allocation::LiveAllocation;
 pub use buffer::Buffer;
 pub use capture::Capture;
+pub use conditional::{Body, WhileNode};
 pub use copy::Number;
 pub use cudart_ffi::cudaError_t;
 pub use cudart_ffi::loader::{LoadError, Search, Version};
@@ -93,8 +95,8 @@ pub use event::Event;
 pub use exec::{GraphExec, Launched};
 pub use graph::{AllocNode, Graph, Node};
 pub use kernel::{
-    Argument, Kernel, KernelError, KernelRoute, LaunchConfig, NegatedSquares, RouteChoice,
-    SpinKernel,
+    Argument, Kernel, KernelError, KernelRoute, LaunchConfig, NegatedSquares, NextRound,
+    RouteChoice, SpinKernel,
 };
 pub use memory::{GraphMemory, Snapshot};
 pub use pool::{KeptFreed, MemoryPool, Pooled};

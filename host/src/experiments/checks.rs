@@ -60,4 +60,16 @@ impl Notebook<'_> {
             Some(reason.to_owned()),
         );
     }
+
+    /// Records a claim that cannot be checked, because the runtime lacks what that needs.
+    pub fn not_supported(&mut self, rule: &str, claim: &str, reason: &str) {
+        self.note_verdict(
+            rule,
+            claim,
+            Quantity::Code(cudaError_t::SUCCESS.0),
+            Quantity::Code(cudaError_t::NOT_SUPPORTED.0),
+            Verdict::Inconclusive,
+            Some(reason.to_owned()),
+        );
+    }
 }

@@ -7,6 +7,7 @@ mod auto_free;
 mod captured;
 mod checks;
 mod concurrent_streams;
+mod conditional;
 mod data_survives;
 mod finished_elsewhere;
 mod granularity;
@@ -51,6 +52,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     two_pools::EXPERIMENT,
     captured::EXPERIMENT,
     data_survives::EXPERIMENT,
+    conditional::EXPERIMENT,
     // Last, because it may leave memory reserved that no trim returns.
     out_of_memory::EXPERIMENT,
 ];

@@ -102,9 +102,11 @@ impl Call<'_> {
         WORKING.set(true);
         match effect {
             Effect::Host(host) => super::pointers::call_host(*host),
-            other => carry_out(other, &|address| {
-                self.instance.lock().runtime.memory_at(address)
-            }),
+            other => carry_out(
+                other,
+                &|address| self.instance.lock().runtime.memory_at(address),
+                &|handle| self.instance.lock().runtime.condition(handle),
+            ),
         }
         WORKING.set(false);
     }

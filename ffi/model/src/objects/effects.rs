@@ -1,6 +1,9 @@
 //! What running a node does to memory.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use cudart_ffi::CUgraphConditionalNodeType;
 
 use crate::clock::Nanos;
 use crate::kernels::program::Program;
@@ -17,8 +20,26 @@ pub enum Effect {
     Copy(CopyRequest),
     /// A function of the program.
     Host(HostCall),
+    /// A conditional node of a graph, by its handle, whose bodies may still change. An
+    /// exec has a [`Branch`](Self::Branch) in its place.
+    Conditional(u64),
+    /// Runs bodies as the value of a condition asks for.
+    Branch(Arc<ConditionalRun>),
+    /// Sets conditions to the values that a launch starts with.
+    AssignConditions(Arc<[(Arc<AtomicU32>, u32)]>),
     /// Ends allocations of other graphs, each at a time of its stream.
     EndAllocations(Arc<[(AllocationRef, Nanos)]>),
+}
+
+/// A conditional node with what its bodies do.
+#[derive(Debug)]
+pub struct ConditionalRun {
+    /// What it looks at.
+    pub value: Arc<AtomicU32>,
+    /// Which bodies run for which value.
+    pub kind: CUgraphConditionalNodeType,
+    /// What each body does to memory.
+    pub bodies: Vec<Arc<[Effect]>>,
 }
 
 /// What a memset writes.

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
-use cudart_ffi::{CUgraphNodeType, cudaMemAccessDesc};
+use cudart_ffi::{CUgraphConditionalNodeType, CUgraphNodeType, cudaMemAccessDesc};
 
 use crate::clock::Nanos;
 use crate::memory::address::Order;
 use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
-use crate::objects::id::{EventId, GraphId, KernelId, MemoryId, NodeId};
+use crate::objects::id::{EventId, ExecId, GraphId, KernelId, MemoryId, NodeId};
 
 /// Which node of which graph a node handle names.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +57,8 @@ pub enum Work {
         /// How long it lasts.
         duration: Nanos,
     },
+    /// Runs bodies as the value of a condition asks for.
+    Conditional(Box<ConditionalNode>),
     /// Allocates.
     Alloc {
         /// Which of the graph's allocations.
@@ -86,6 +89,7 @@ impl Work {
             | Self::Host(_)
             | Self::RecordEvent(_)
             | Self::WaitEvent(_)
+            | Self::Conditional(_)
             | Self::Alloc { .. }
             | Self::Free { .. } => 0,
         }
@@ -104,6 +108,7 @@ impl Work {
             Self::RecordEvent(_) => CUgraphNodeType::EVENT_RECORD,
             Self::WaitEvent(_) => CUgraphNodeType::WAIT_EVENT,
             Self::Child { .. } => CUgraphNodeType::GRAPH,
+            Self::Conditional(_) => CUgraphNodeType::CONDITIONAL,
             Self::Alloc { .. } => CUgraphNodeType::MEM_ALLOC,
             Self::Free { .. } => CUgraphNodeType::MEM_FREE,
         })
@@ -169,6 +174,21 @@ impl Clone for Arguments {
     }
 }
 
+/// What a conditional node has.
+#[derive(Debug)]
+pub struct ConditionalNode {
+    /// The handle of its condition.
+    pub condition: u64,
+    /// The condition's value.
+    pub value: Arc<AtomicU32>,
+    /// Which bodies run for which value.
+    pub kind: CUgraphConditionalNodeType,
+    /// The bodies: graphs that belong to the node.
+    pub bodies: Box<[GraphId]>,
+    /// Their handles, which programs get a pointer to.
+    pub handles: Box<[u64]>,
+}
+
 /// A node.
 #[derive(Debug)]
 pub struct Node {
@@ -206,8 +226,15 @@ pub struct Graph {
     pub has_memory_nodes: bool,
     /// Its number in dumps: graphs are counted from 1 in the order of their making.
     pub number: u64,
-    /// It is the copy that a child graph node runs, and goes with that node.
+    /// It is the copy that a child graph node runs, or a body of a conditional node, and
+    /// goes with that node.
     pub is_child: bool,
+    /// The graph with the conditional node that it is a body of.
+    pub owner: Option<GraphId>,
+    /// It has had a conditional node.
+    pub has_conditional_nodes: bool,
+    /// Its last exec, if it has conditional nodes.
+    pub exec: Option<ExecId>,
 }
 
 impl Graph {
@@ -215,6 +242,11 @@ impl Graph {
     /// so that branches without an order between them overlap.
     #[must_use]
     pub fn duration(&self) -> Nanos {
+        self.duration_with(Work::duration)
+    }
+
+    /// The same with what each node lasts.
+    pub fn duration_with(&self, lasts: impl Fn(&Work) -> Nanos) -> Nanos {
         let mut ends: Vec<Nanos> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             // A dependency always names an earlier node: edges are given when
@@ -226,7 +258,7 @@ impl Graph {
                 .max()
                 .copied()
                 .unwrap_or(0);
-            ends.push(start.saturating_add(node.work.duration()));
+            ends.push(start.saturating_add(lasts(&node.work)));
         }
         ends.into_iter().max().unwrap_or(0)
     }

@@ -10,10 +10,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 
+use cudart_ffi::CUgraphConditionalNodeType;
+
 use super::queries::numbered_edges;
 use super::{Outcome, Runtime};
 use crate::objects::effects::Side;
-use crate::objects::graph::{Graph, KernelNode, Node, Work};
+use crate::objects::graph::{ConditionalNode, Graph, KernelNode, Node, Work};
 use crate::objects::id::GraphId;
 
 /// `cudaGraphDebugDotFlagsVerbose`: everything.
@@ -28,6 +30,7 @@ const KERNEL_ATTRIBUTES: u32 = 1 << 9;
 const HANDLES: u32 = 1 << 10;
 const ALLOC_PARAMS: u32 = 1 << 11;
 const FREE_PARAMS: u32 = 1 << 12;
+const CONDITIONAL_PARAMS: u32 = 1 << 15;
 /// The order of the nodes.
 const TOPOLOGY: u32 = 1 << 14;
 
@@ -78,8 +81,10 @@ impl Runtime {
             let _ = write!(text, "\"graph_{number}_node_{index}\"");
             self.dot_node(text, node, &label, shown);
             text.push('\n');
-            if let Work::Child { graph, .. } = node.work {
-                children.push(graph);
+            match &node.work {
+                Work::Child { graph, .. } => children.push(*graph),
+                Work::Conditional(conditional) => children.extend(&conditional.bodies),
+                _ => {}
             }
         }
         for (from, to, place) in numbered_edges(graph) {
@@ -214,12 +219,56 @@ impl Runtime {
                 let title = format!("graph_{number}");
                 shape(text, RECTANGLE, &title, label, &handle, shown, &[]);
             }
+            Work::Conditional(conditional) if shown.any(CONDITIONAL_PARAMS) => {
+                self.dot_conditional(text, conditional, label, &handle);
+            }
+            Work::Conditional(_) => {
+                shape(text, RECTANGLE, "CONDITIONAL", label, &handle, shown, &[]);
+            }
             Work::Alloc { .. } => shape(text, RECTANGLE, "MEM_ALLOC", label, &handle, shown, &[]),
             Work::Free { .. } => shape(text, RECTANGLE, "MEM_FREE", label, &handle, shown, &[]),
             Work::Empty | Work::Destroyed => {
                 shape(text, RECTANGLE, "EMPTY", label, &handle, shown, &[]);
             }
         }
+    }
+
+    fn dot_conditional(
+        &self,
+        text: &mut String,
+        conditional: &ConditionalNode,
+        label: &str,
+        handle: &str,
+    ) {
+        let number = |at: usize| {
+            let body = conditional.bodies.get(at).copied();
+            body.and_then(|body| self.graph(body).ok())
+                .map_or(0, |body| body.number)
+        };
+        let condition = conditional.condition;
+        let (kind, bodies) = match conditional.kind {
+            CUgraphConditionalNodeType::IF => {
+                let mut bodies = format!("| {{True | graph_{}}}\n", number(0));
+                if conditional.bodies.len() > 1 {
+                    let _ = writeln!(bodies, "| {{False| graph_{}}}", number(1));
+                }
+                ("IF", bodies)
+            }
+            CUgraphConditionalNodeType::WHILE => {
+                ("WHILE", format!("| {{True|graph_{}}}\n", number(0)))
+            }
+            _ => {
+                let bodies = (0..conditional.bodies.len())
+                    .map(|at| format!("| {{{at}|  graph_{}}}\n", number(at)));
+                ("SWITCH", bodies.collect())
+            }
+        };
+        let _ = write!(
+            text,
+            "[style=\"bold\" shape=\"record\" label=\"{{\nCONDITIONAL\n| {{ID | {label}}}\n\
+             | {{node handle| {handle}}}\n| {{Conditional Handle|{condition}}}\n\
+             | {{Conditional Type| {kind}}}\n{bodies}}}\n\"];\n"
+        );
     }
 
     fn dot_kernel(

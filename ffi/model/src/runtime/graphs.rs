@@ -45,7 +45,7 @@ impl Runtime {
         self.new_graph().map(Id::to_handle)
     }
 
-    fn new_graph(&mut self) -> Outcome<GraphId> {
+    pub(super) fn new_graph(&mut self) -> Outcome<GraphId> {
         self.graphs_made += 1;
         self.graphs
             .insert(Graph {
@@ -78,8 +78,14 @@ impl Runtime {
         };
         for node in &graph.nodes {
             self.nodes.remove(node.handle);
-            if let Work::Child { graph, .. } = node.work {
-                self.remove_graph(graph);
+            match &node.work {
+                Work::Child { graph, .. } => self.remove_graph(*graph),
+                Work::Conditional(conditional) => {
+                    for &body in &conditional.bodies {
+                        self.remove_graph(body);
+                    }
+                }
+                _ => {}
             }
         }
         if let Some(id) = graph.memory {
@@ -94,7 +100,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph, 801 for one with memory nodes (R24).
+    /// 1 for what is no graph, 801 for one with memory nodes (R24) or conditional
+    /// ones (M20).
     pub fn graph_clone(&mut self, handle: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
         self.copy_graph(id).map(Id::to_handle)
@@ -103,7 +110,7 @@ impl Runtime {
     /// A copy of a graph and of the graphs in it.
     pub(super) fn copy_graph(&mut self, id: GraphId) -> Outcome<GraphId> {
         let graph = self.graph(id)?;
-        if graph.has_memory_nodes {
+        if graph.has_memory_nodes || graph.has_conditional_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         let (child_nodes, depth) = (graph.child_nodes, graph.depth);
@@ -182,6 +189,11 @@ impl Runtime {
                 if let Some(place) = self.nodes.get_mut(handle) {
                     place.index = index;
                 }
+            }
+        }
+        if let Some(Work::Conditional(conditional)) = &work {
+            for &body in &conditional.bodies {
+                self.remove_graph(body);
             }
         }
         if let Some(Work::Child { graph: child, .. }) = work {
@@ -555,7 +567,10 @@ impl Runtime {
 /// one of the original.
 fn copy_of(work: &Work) -> Option<Work> {
     Some(match work {
-        Work::Destroyed | Work::Alloc { .. } | Work::Free { .. } => return None,
+        // A graph with nodes of the last three types has no copies.
+        Work::Destroyed | Work::Alloc { .. } | Work::Free { .. } | Work::Conditional(_) => {
+            return None;
+        }
         Work::Empty => Work::Empty,
         Work::Kernel(kernel) => Work::Kernel(kernel.clone()),
         Work::Set { fill, duration } => Work::Set {

@@ -24,8 +24,9 @@ impl Runtime {
     /// # Errors
     ///
     /// 1 for what is no graph, for flags that exclude each other (R21) and for a
-    /// device graph with memory nodes; 801 for a second live exec of a graph with
-    /// memory nodes (R25).
+    /// device graph with memory nodes, for a node that no body of a conditional node may
+    /// have (M19); 801 for a second live exec of a graph with memory nodes (R25) or
+    /// conditional ones (M20).
     pub fn instantiate(&mut self, handle: u64, flags: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
         let known = instantiate_flags::AUTO_FREE_ON_LAUNCH
@@ -34,8 +35,18 @@ impl Runtime {
         let auto_free = flags & instantiate_flags::AUTO_FREE_ON_LAUNCH != 0;
         let on_device = flags & instantiate_flags::DEVICE_LAUNCH != 0;
         let graph = self.graph(id)?;
-        if flags & !known != 0 || on_device && (auto_free || graph.has_memory_nodes) {
+        if flags & !known != 0
+            || on_device && (auto_free || graph.has_memory_nodes || graph.has_conditional_nodes)
+        {
             return Err(cudaError_t::INVALID_VALUE);
+        }
+        // A body is no graph by itself.
+        if graph.owner.is_some() {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        self.check_conditions(id)?;
+        if self.conditional_exec_is_alive(graph) {
+            return Err(cudaError_t::NOT_SUPPORTED);
         }
         let memory = graph.memory.and_then(|id| self.memories.get(id));
         let second = memory.is_some_and(|memory| memory.exec.is_some());
@@ -55,7 +66,7 @@ impl Runtime {
             unfreed,
             frees: graph.frees_elsewhere().collect(),
             records: self.events_recorded(graph),
-            effects: graph.all_effects().cloned().collect(),
+            effects: self.launch_effects(graph),
             duration: self.exec_duration(graph),
             structure: self.structure(graph),
             end: 0,
@@ -71,6 +82,9 @@ impl Runtime {
             .execs
             .insert(exec)
             .ok_or(cudaError_t::MEMORY_ALLOCATION)?;
+        if let Some(graph) = self.graphs.get_mut(id) {
+            graph.note_exec(exec);
+        }
         let block_bytes = self.profile.block_bytes();
         if let Some(memory) = memory.and_then(|id| self.memories.get_mut(id)) {
             memory.exec = Some(exec);

@@ -6,6 +6,7 @@
 //! `launch`, `kernels`.
 
 mod capture;
+mod conditional;
 mod contexts;
 mod device;
 mod dot;
@@ -48,6 +49,7 @@ use crate::objects::slab::Slab;
 use crate::objects::stream::{Event, Stream, StreamKind};
 use crate::profile::{Profile, nanos};
 use capture::Captures;
+use conditional::Condition;
 use contexts::Contexts;
 use host_memory::HostAllocation;
 use kernels::{Kernel, Library};
@@ -138,6 +140,8 @@ pub struct Runtime {
     work: WorkQueue,
     /// The default streams that threads have for themselves, by thread and device.
     per_thread: HashMap<(u64, usize), StreamId>,
+    /// What conditional handles name, which are counted from 1.
+    conditions: Vec<Condition>,
     /// The captures under way.
     captures: Captures,
     /// The thread whose call runs now.
@@ -203,6 +207,7 @@ impl Runtime {
             physical: PhysicalMemory::default(),
             modules: Slab::default(),
             functions: Slab::default(),
+            conditions: Vec::new(),
             captures: Captures::default(),
             caller: Caller::default(),
             forked: false,

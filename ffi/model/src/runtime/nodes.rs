@@ -17,7 +17,12 @@ pub const MAX_DEPTH: u32 = 256;
 
 impl Runtime {
     /// Adds a node that does `work`.
-    fn add_node(&mut self, graph: u64, dependencies: &[u64], work: Work) -> Outcome<u64> {
+    pub(super) fn add_node(
+        &mut self,
+        graph: u64,
+        dependencies: &[u64],
+        work: Work,
+    ) -> Outcome<u64> {
         let id = self.graph_id(graph)?;
         let dependencies = self.dependencies(id, dependencies)?;
         let (_, handle) = self.begin_node(id, &dependencies)?;
@@ -242,7 +247,7 @@ impl Runtime {
     }
 
     /// Notes what a node does to memory when its graph runs.
-    fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
+    pub(super) fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
         let place = self.node_place(node)?;
         let graph = self
             .graphs

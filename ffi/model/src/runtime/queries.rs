@@ -3,7 +3,7 @@
 use cudart_ffi::{CUgraphExecUpdateResult, CUgraphNodeType, cudaError_t};
 
 use super::{Outcome, Runtime};
-use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
+use crate::objects::effects::{CopyRequest, Fill, HostCall};
 use crate::objects::exec::Structure;
 use crate::objects::graph::{Graph, KernelNode, Node, NodePlace, Work};
 use crate::objects::id::{EventId, ExecId, GraphId, Id, NodeId};
@@ -202,7 +202,7 @@ impl Runtime {
         if graph.has_memory_nodes {
             return refused(CUgraphExecUpdateResult::NOT_SUPPORTED, 0);
         }
-        let effects: std::sync::Arc<[Effect]> = graph.all_effects().cloned().collect();
+        let effects = self.launch_effects(graph);
         let duration = self.exec_duration(graph);
         let records = self.events_recorded(graph);
         if let Some(exec) = self.execs.get_mut(exec) {
@@ -232,7 +232,7 @@ impl Runtime {
 
     /// How long an exec of a graph lasts on the device.
     pub(super) fn exec_duration(&self, graph: &Graph) -> crate::clock::Nanos {
-        match graph.duration() {
+        match self.run_duration(graph) {
             // With alloc and free nodes only, nothing runs on the device.
             0 => 0,
             work => work.saturating_add(nanos(self.profile.costs_us.graph_on_device)),

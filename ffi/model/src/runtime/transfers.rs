@@ -84,7 +84,9 @@ impl Runtime {
             return;
         }
         for effect in effects {
-            carry_out(effect, &|address| self.memory_at(address));
+            carry_out(effect, &|address| self.memory_at(address), &|handle| {
+                self.condition(handle)
+            });
         }
     }
 

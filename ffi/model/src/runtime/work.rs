@@ -6,7 +6,10 @@
 //! returns when its own work is done.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::conditional::{assign, branch};
 use crate::c_api::pointers::{host_holds, read_host, write_host};
 use crate::kernels::program::{Memory, Thread};
 use crate::memory::contents::{NEVER_WRITTEN, PAGE, Part, Shared};
@@ -123,6 +126,9 @@ impl Stretch {
 /// Says what is at an address, and how far.
 pub type Lookup<'a> = dyn Fn(u64) -> Stretch + 'a;
 
+/// Gives the value that a conditional handle names.
+pub type Conditions<'a> = dyn Fn(u64) -> Option<Arc<AtomicU32>> + 'a;
+
 /// The stretches of a range, in ascending order.
 fn stretches(lookup: &Lookup<'_>, address: u64, bytes: u64) -> impl Iterator<Item = Stretch> {
     let end = address.saturating_add(bytes);
@@ -143,19 +149,21 @@ pub fn is_small(effect: &Effect) -> bool {
     match effect {
         Effect::Set(fill) => fill.rows().map(|(_, bytes)| bytes).sum::<u64>() <= SMALL,
         Effect::Copy(copy) => copy.bytes <= SMALL,
-        Effect::EndAllocations(_) => true,
-        Effect::Kernel(_) | Effect::Host(_) => false,
+        Effect::EndAllocations(_) | Effect::AssignConditions(_) => true,
+        Effect::Kernel(_) | Effect::Host(_) | Effect::Branch(_) | Effect::Conditional(_) => false,
     }
 }
 
 /// Does to memory what a piece of work does. Functions of the program are called
 /// elsewhere, and so are allocations ended.
-pub fn carry_out(effect: &Effect, lookup: &Lookup<'_>) {
+pub fn carry_out(effect: &Effect, lookup: &Lookup<'_>, conditions: &Conditions<'_>) {
     match effect {
         Effect::Set(fill) => set(fill, lookup),
         Effect::Copy(copy) => copy_bytes(*copy, lookup),
-        Effect::Kernel(run) => run_kernel(run, lookup),
-        Effect::Host(_) | Effect::EndAllocations(_) => {}
+        Effect::Kernel(run) => run_kernel(run, lookup, conditions),
+        Effect::Branch(run) => branch(run, &mut |effect| carry_out(effect, lookup, conditions)),
+        Effect::AssignConditions(defaults) => assign(defaults),
+        Effect::Host(_) | Effect::EndAllocations(_) | Effect::Conditional(_) => {}
     }
 }
 
@@ -366,13 +374,14 @@ fn put(piece: &Piece, buffer: &[u8], skip: u64, stretch: &Stretch) {
     }
 }
 
-fn run_kernel(run: &KernelRun, lookup: &Lookup<'_>) {
+fn run_kernel(run: &KernelRun, lookup: &Lookup<'_>, conditions: &Conditions<'_>) {
     if !run.program.stores() {
         return;
     }
     let mut budget = BUDGET;
     let mut view = View {
         lookup,
+        conditions,
         last: Stretch {
             start: 0,
             end: 0,
@@ -401,6 +410,7 @@ fn run_kernel(run: &KernelRun, lookup: &Lookup<'_>) {
 /// Memory as a kernel sees it. What is at an address is looked up once.
 struct View<'a> {
     lookup: &'a Lookup<'a>,
+    conditions: &'a Conditions<'a>,
     /// The stretch of the last access.
     last: Stretch,
     /// By first address.
@@ -475,6 +485,12 @@ impl Memory for View<'_> {
         let value = value.to_le_bytes();
         let new_pages = self.write(address, value.get(..bytes).unwrap_or_default());
         new_pages * PAGE_COST
+    }
+
+    fn set_condition(&mut self, handle: u64, value: u32) {
+        if let Some(condition) = (self.conditions)(handle) {
+            condition.store(value, Ordering::Relaxed);
+        }
     }
 }
 

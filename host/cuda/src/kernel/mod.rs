@@ -1,14 +1,15 @@
 //! Kernels: loading them, and launching them into streams and graphs.
 //!
 //! A kernel is code that runs on the device and can write to any memory that the device
-//! can reach, so [launching](Kernel::launch) one is unsafe. Two kernels are part of this
-//! crate, and launching those is safe: [`SpinKernel`] and [`NegatedSquares`].
+//! can reach, so [launching](Kernel::launch) one is unsafe. Three kernels are part of this
+//! crate, and launching those is safe: [`SpinKernel`], [`NegatedSquares`] and [`NextRound`].
 
 mod arguments;
 mod cubin;
 mod jit_log;
 mod load;
 mod negated_squares;
+mod next_round;
 mod spin;
 
 use std::ptr;
@@ -26,6 +27,7 @@ pub(crate) use load::Module;
 use load::{Function, Image, Way};
 pub use load::{KernelRoute, RouteChoice};
 pub use negated_squares::NegatedSquares;
+pub use next_round::NextRound;
 pub use spin::SpinKernel;
 
 use crate::error::{CudaError, Result};
@@ -130,6 +132,28 @@ impl<'rt> Kernel<'rt> {
         let text = std::ffi::CString::new(ptx.trim_end_matches('\0'))
             .map_err(|_| KernelError::Nul("PTX"))?;
         Self::load_image(runtime, Image::Ptx(&text), name, parameters, choice)
+    }
+
+    /// Loads a kernel that is part of this crate.
+    pub(crate) fn load_built_in(
+        runtime: &'rt Runtime,
+        ptx: &str,
+        name: &str,
+        choice: RouteChoice,
+    ) -> Result<Self> {
+        match Self::load(runtime, ptx, name, choice) {
+            Ok(kernel) => Ok(kernel),
+            Err(KernelError::Cuda { error, log }) => {
+                if !log.is_empty() {
+                    log::error!("the PTX compiler said: {log}");
+                }
+                Err(error)
+            }
+            Err(other) => {
+                let code = cudaError_t::NOT_SUPPORTED;
+                Err(runtime.refusal("cudaLibraryLoadData", code, other.to_string()))
+            }
+        }
     }
 
     /// Loads the kernel of this name from machine code: a cubin as ptxas writes it. The

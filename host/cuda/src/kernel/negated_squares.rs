@@ -1,8 +1,6 @@
 //! A kernel that reads and writes, to see that data arrives.
 
-use cudart_ffi::cudaError_t;
-
-use super::{Argument, Kernel, KernelError, LaunchConfig, RouteChoice};
+use super::{Argument, Kernel, LaunchConfig, RouteChoice};
 use crate::capture::Capture;
 use crate::error::Result;
 use crate::graph::{Graph, Node};
@@ -30,19 +28,7 @@ impl<'rt> NegatedSquares<'rt> {
     /// The calls' errors that [`Kernel::load`] names, and 801 `cudaErrorNotSupported` where
     /// neither the runtime nor the driver can load PTX.
     pub fn load(runtime: &'rt Runtime, choice: RouteChoice) -> Result<Self> {
-        match Kernel::load(runtime, Self::PTX, "negated_squares", choice) {
-            Ok(kernel) => Ok(Self(kernel)),
-            Err(KernelError::Cuda { error, log }) => {
-                if !log.is_empty() {
-                    log::error!("the PTX compiler said: {log}");
-                }
-                Err(error)
-            }
-            Err(other) => {
-                let code = cudaError_t::NOT_SUPPORTED;
-                Err(runtime.refusal("cudaLibraryLoadData", code, other.to_string()))
-            }
-        }
+        Kernel::load_built_in(runtime, Self::PTX, "negated_squares", choice).map(Self)
     }
 
     /// Launches the kernel into a stream.

@@ -18,6 +18,7 @@ use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properti
 
 mod by_version;
 mod capture;
+mod conditional;
 mod entry_points;
 mod graph_queries;
 mod libraries;
@@ -28,6 +29,7 @@ mod streams;
 
 pub(super) use by_version::*;
 pub(super) use capture::*;
+pub(super) use conditional::*;
 pub(super) use entry_points::*;
 pub(super) use graph_queries::*;
 pub(super) use libraries::*;

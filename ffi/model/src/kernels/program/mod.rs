@@ -23,6 +23,8 @@ pub trait Memory {
     /// Writes the low `bytes` of a number. Returns how many instructions that counts as,
     /// beside the store itself: a store that makes the host's memory grow counts more.
     fn store(&mut self, address: u64, bytes: usize, value: u64) -> u64;
+    /// `cudaGraphSetConditional`: sets the value that a conditional node looks at.
+    fn set_condition(&mut self, handle: u64, value: u32);
 }
 
 /// One thread of a launch, and the shape of the launch.
@@ -93,6 +95,16 @@ enum Operation {
         offset: u64,
         of: Type,
         value: Operand,
+    },
+    /// `call` of `cudaGraphSetConditional`, the one function that kernels may call.
+    SetCondition { handle: Operand, value: Operand },
+    /// `selp`: one of two values, by a predicate.
+    Select {
+        to: usize,
+        of: Type,
+        a: Operand,
+        b: Operand,
+        predicate: usize,
     },
     /// `bra`.
     Jump { to: usize },
@@ -182,11 +194,15 @@ impl Type {
 }
 
 impl Program {
-    /// Whether it can change memory. One that cannot need not be run.
+    /// Whether it can change memory or a condition. One that cannot need not be run.
     #[must_use]
     pub fn stores(&self) -> bool {
-        let is_store =
-            |instruction: &Instruction| matches!(instruction.what, Operation::Store { .. });
+        let is_store = |instruction: &Instruction| {
+            matches!(
+                instruction.what,
+                Operation::Store { .. } | Operation::SetCondition { .. }
+            )
+        };
         self.instructions.iter().any(is_store)
     }
 
@@ -261,6 +277,23 @@ impl Program {
                     let cost = memory.store(address, of.bytes(), value(stored));
                     *budget = budget.checked_sub(cost).ok_or(TooLong)?;
                     continue;
+                }
+                Operation::SetCondition {
+                    handle,
+                    value: wanted,
+                } => {
+                    memory.set_condition(value(handle), value(wanted) as u32);
+                    continue;
+                }
+                Operation::Select {
+                    to,
+                    of,
+                    a,
+                    b,
+                    predicate,
+                } => {
+                    let chosen = if read(*predicate) != 0 { a } else { b };
+                    (*to, of.of(value(chosen)))
                 }
                 Operation::Jump { to } => {
                     next = *to;
@@ -346,6 +379,10 @@ mod tests {
             assert_eq!(bytes, 4);
             self.0.insert(address, value as u32);
             0
+        }
+
+        fn set_condition(&mut self, handle: u64, value: u32) {
+            self.0.insert(handle, value);
         }
     }
 

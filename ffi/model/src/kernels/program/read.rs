@@ -12,19 +12,23 @@ impl Program {
         let mut reader = Reader {
             parameters,
             declared: Vec::new(),
+            passed: Vec::new(),
             registers: HashMap::new(),
             labels: HashMap::new(),
         };
         let mut lines = Vec::new();
         let inner = body.trim().strip_prefix('{')?.strip_suffix('}')?;
         for statement in inner.split(';') {
-            let mut statement = statement.trim();
+            // A call stands in a block of its own, with the parameters that it passes.
+            let mut statement = statement.trim_start_matches(BLOCK).trim();
             while let Some((label, rest)) = statement.split_once(':') {
                 reader.labels.insert(label.trim(), lines.len());
-                statement = rest.trim();
+                statement = rest.trim_start_matches(BLOCK).trim();
             }
             if let Some(declared) = statement.strip_prefix(".reg") {
                 reader.declare(declared);
+            } else if let Some(passed) = statement.strip_prefix(".param") {
+                reader.passed.extend(passed.split_whitespace().last());
             } else if !statement.is_empty() {
                 lines.push(statement);
             }
@@ -40,11 +44,16 @@ impl Program {
     }
 }
 
+/// What encloses and separates statements.
+const BLOCK: [char; 5] = ['{', '}', ' ', '\t', '\n'];
+
 /// Turns lines into instructions.
 struct Reader<'t> {
     parameters: &'t [&'t str],
     /// Names of registers, without the number where there are several.
     declared: Vec<&'t str>,
+    /// Names of the parameters that calls pass. Each counts as a register.
+    passed: Vec<&'t str>,
     registers: HashMap<&'t str, usize>,
     labels: HashMap<&'t str, usize>,
 }
@@ -82,6 +91,31 @@ impl<'t> Reader<'t> {
                     index,
                 }
             }
+            (["st", "param", _], [to, from]) => {
+                let (name, 0) = address(to)? else {
+                    return None;
+                };
+                Operation::Convert {
+                    to: self.parameter(name)?,
+                    from: self.operand(from)?,
+                    of: last_type()?,
+                }
+            }
+            (["call"] | ["call", "uni"], ["cudaGraphSetConditional", handle, value]) => {
+                let handle = handle.strip_prefix('(')?.trim();
+                let value = value.strip_suffix(')')?.trim();
+                Operation::SetCondition {
+                    handle: Operand::Register(self.parameter(handle)?),
+                    value: Operand::Register(self.parameter(value)?),
+                }
+            }
+            (["selp", _], [to, a, b, predicate]) => Operation::Select {
+                to: self.register(to)?,
+                of: last_type()?,
+                a: self.operand(a)?,
+                b: self.operand(b)?,
+                predicate: self.register(predicate)?,
+            },
             (["ld", .., _], [to, from]) if is_global(words) => {
                 let (name, offset) = address(from)?;
                 let from = self.operand(name)?;
@@ -217,6 +251,15 @@ impl<'t> Reader<'t> {
             self.declared
                 .push(name.split_once('<').map_or(name, |(name, _)| name));
         }
+    }
+
+    /// The register that stands for a parameter of a call.
+    fn parameter(&mut self, name: &'t str) -> Option<usize> {
+        if !self.passed.contains(&name) {
+            return None;
+        }
+        let next = self.registers.len();
+        Some(*self.registers.entry(name).or_insert(next))
     }
 
     /// A declared register by its name; a number of its own for each. All others are

@@ -444,6 +444,60 @@ def theme_work():
     work("last-error-threads", "begin a mode global\n@1 malloc q 4096\nlast-error\n@1 peek-error\n@1 last-error\nkernel on a\nend a as r\n@1 last-error\nlast-error")
 
 
+def theme_conditional():
+    def conditional(name, text):
+        program(f"conditional-{name}", """
+            stream a
+            malloc p 4096
+            put p 0
+            malloc q 4096
+            put q 0
+            graph g
+        """ + text)
+
+    run = "instantiate x of g\nlaunch x on a\nsync a\nnumber p\nnumber q\nlaunch x on a\nsync a\nnumber p\nnumber q\n"
+    for value in [0, 1, 2]:
+        conditional(f"if-{value}", f"condition c in g default {value} flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\nshow g\n" + run)
+        conditional(f"if-else-{value}", f"condition c in g default {value} flags 1\nconditional n in g of c type if size 2\nadd k to p 1 in n0\nadd l to q 1 in n1\n" + run)
+        conditional(f"set-{value}", f"condition c in g default 7 flags 1\nset s to c {value} in g\nconditional n in g of c type if size 2 after s\nadd k to p 1 in n0\nadd l to q 1 in n1\n" + run)
+        conditional(f"no-default-{value}", f"condition c in g default {value}\nconditional n in g of c type if size 2\nadd k to p 1 in n0\nadd l to q 1 in n1\n" + run)
+    for value in [0, 1, 2, 3, 100]:
+        conditional(f"switch-{value}", f"condition c in g default {value} flags 1\nconditional n in g of c type switch size 3\nadd k to p 1 in n0\nadd l to p 10 in n1\nadd m to p 100 in n2\n" + run)
+    for rounds in [1, 2, 17]:
+        conditional(f"while-{rounds}", f"put q {rounds}\ncondition c in g default 1 flags 1\nconditional n in g of c type while\nadd k to p 1 in n0\ncount-down l of c at q in n0 after k\ninstantiate x of g\nlaunch x on a\nsync a\nnumber p\nnumber q\nput q 2\nlaunch x on a\nsync a\nnumber p")
+    conditional("while-0", "condition c in g default 0 flags 1\nconditional n in g of c type while\nadd k to p 1 in n0\nset s to c 0 in n0\n" + run)
+    conditional("while-keeps-value", "put q 2\ncondition c in g default 1\nconditional n in g of c type while\nadd k to p 1 in n0\ncount-down l of c at q in n0 after k\n" + run)
+    conditional("nested", "put q 3\ncondition c in g default 1 flags 1\ncondition d in g default 1 flags 1\nconditional n in g of c type while\nconditional m in n0 of d type if\nadd k to p 5 in m0\ncount-down l of c at q in n0 after m\nshow g\ninstantiate x of g\nlaunch x on a\nsync a\nnumber p\nnumber q")
+    conditional("nested-handle-of-body", "put q 3\ncondition c in g default 1 flags 1\nconditional n in g of c type while\ncondition d in n0 default 1 flags 1\nconditional m in n0 of d type if\nadd k to p 5 in m0\ncount-down l of c at q in n0 after 0\ninstantiate x of g\nlaunch x on a\nsync a\nnumber p\nnumber q")
+    conditional("nested-default-once", "put q 3\ncondition c in g default 1 flags 1\ncondition d in g default 1 flags 1\nconditional n in g of c type while\nconditional m in n0 of d type if\nadd k to p 5 in m0\nset s to d 0 in m0 after k\ncount-down l of c at q in n0 after m\ninstantiate x of g\nlaunch x on a\nsync a\nnumber p\nlaunch x on a\nsync a\nnumber p" .replace("launch x on a\nsync a\nnumber p\nlaunch", "launch x on a\nsync a\nnumber p\nput q 1\nlaunch"))
+    for where, text in [("alloc", "alloc m 32MiB in n0"), ("pair", "alloc m 32MiB in n0\nfree-node f of m in n0 after m"), ("host", "host h in n0"),
+                        ("empty", "empty e in n0")]:
+        conditional(f"body-{where}", f"condition c in g default 1 flags 1\nconditional n in g of c type if\n{text}\ninstantiate x of g\nlaunch x on a\nsync a\nattributes")
+        conditional(f"nested-body-{where}", f"condition c in g default 1 flags 1\ncondition d in g default 1 flags 1\nconditional m in g of c type if\nconditional n in m0 of d type if\n{text}\ninstantiate x of g\nlaunch x on a\nsync a\nattributes")
+        conditional(f"else-{where}", f"condition c in g default 1 flags 1\nconditional m in g of c type if size 2\n{text.replace('n0', 'm1')}\ninstantiate x of g\nlaunch x on a\nsync a\nattributes")
+    conditional("free-of-parent-in-body", "alloc m 32MiB in g\ncondition c in g default 1 flags 1\nconditional n in g of c type if after m\nfree-node f of m in n0\ninstantiate x of g\nlaunch x on a\nsync a\nattributes")
+    conditional("child-in-body", "graph h\nadd k to p 3 in h\ncondition c in g default 1 flags 1\nconditional n in g of c type if\nchild d of h in n0\n" + run)
+    conditional("child-with-host-in-body", "graph h\nhost k in h\ncondition c in g default 1 flags 1\nconditional n in g of c type if\nchild d of h in n0\ninstantiate x of g")
+    conditional("memory-around", "put q 4\nalloc m 64MiB in g\ncondition c in g default 1 flags 1\nconditional n in g of c type while after m\nadd k to m 1 in n0\nadd j to p 1 in n0\ncount-down l of c at q in n0 after k\nfree-node f of m in g after n\ninstantiate x of g\nlaunch x on a\nsync a\nnumber p\nattributes\nput q 9\nlaunch x on a\nsync a\nnumber p\nattributes")
+    conditional("order-through", "alloc m 64MiB in g\nfree-node f of m in g after m\ncondition c in g default 0 flags 1\nconditional n in g of c type while after f\nalloc o 64MiB in g after n\nfree-node h of o in g after o\ninstantiate x of g\nlaunch x on a\nsync a\nattributes")
+    conditional("captured-body", "condition c in g default 1 flags 1\nconditional n in g of c type if\nbegin-to a in n0 mode relaxed\nmemset-async p 4 on a\nkernel on a\nend a as r\nshow n0\n" + run)
+    conditional("captured-body-memory", "condition c in g default 1 flags 1\nconditional n in g of c type if\nbegin-to a in n0 mode relaxed\nmallocasync m 32MiB on a\nfreeasync m on a\nend a as r\nshow n0\ninstantiate x of g")
+    conditional("captured-body-invalid", "condition c in g default 1 flags 1\nconditional n in g of c type if\nbegin-to a in n0 mode relaxed\nkernel on a\nquery a\nend a as r\nshow n0\nshow g\ninstantiate x of g")
+    conditional("handle-twice", "condition c in g default 1 flags 1\nconditional n in g of c type if\nconditional m in g of c type if\ninstantiate x of g")
+    conditional("handle-of-other-graph", "graph h\ncondition c in h default 1 flags 1\nconditional n in g of c type if\nshow g\nconditional n in h of c type if\nshow h")
+    conditional("handle-null", "conditional n in g of null type if\nshow g\ncondition c in null\ncondition d in g flags 2\ncondition e in g flags 1")
+    conditional("sizes", "condition c in g\nconditional n in g of c type if size 0\nconditional n in g of c type if size 3\nconditional n in g of c type while size 2\nconditional n in g of c type switch size 0\nconditional n in g of c type 3 size 1\nconditional n in g of c type switch size 5\nshow g")
+    conditional("body-instantiated", "condition c in g default 1 flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\ninstantiate y of n0\ndestroy-graph n0\nclone h of n0\nshow n0\n" + run)
+    conditional("clone", "condition c in g default 1 flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\nclone h of g\ngraph i\nchild d of g in i\n" + run)
+    conditional("second-exec", "condition c in g default 1 flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\ninstantiate x of g\ninstantiate y of g\ndestroy-exec x\ninstantiate y of g\nlaunch y on a\nsync a\nnumber p")
+    conditional("destroy-node", "condition c in g default 1 flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\ndestroy-node n in g\nshow g\nconditional m in g of c type if\nshow g")
+    conditional("update", "condition c in g default 1 flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\ninstantiate x of g\nupdate-exec x g\nlaunch x on a\nsync a\nnumber p")
+    conditional("changed-after", "condition c in g default 1 flags 1\nconditional n in g of c type if\nadd k to p 1 in n0\ninstantiate x of g\nadd l to p 10 in n0\nlaunch x on a\nsync a\nnumber p")
+    conditional("empty-body", "condition c in g default 1 flags 1\nconditional n in g of c type if\n" + run)
+    conditional("launch-in-capture", "condition c in g default 1 flags 1\nconditional n in g of c type if\ninstantiate x of g\nbegin a mode relaxed\nlaunch x on a\nend a as r")
+    conditional("two-conditions-shared-kernel", "condition c in g default 0 flags 1\ncondition d in g default 0 flags 1\nset s to c 1 in g\nset t to d 1 in g after s\nconditional n in g of c type if after t\nconditional m in g of d type if after n\nadd k to p 1 in n0\nadd l to q 1 in m0\n" + run)
+
+
 # ---- random ones ------------------------------------------------------------
 
 def random_program(seed):
@@ -546,6 +600,7 @@ if sys.argv[1] == "themes":
     theme_modes()
     theme_forks()
     theme_work()
+    theme_conditional()
     for name, lines in programs.items():
         write(name, lines)
 else:

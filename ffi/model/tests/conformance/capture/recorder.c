@@ -67,7 +67,7 @@ struct name { char text[48]; void *handle; int dead; int host; };
 static struct name names[KINDS][MAX_NAMES];
 static int name_count[KINDS];
 static char note[16384];
-static void *kernel;
+static void *kernel, *add_to, *set_to, *count_down;
 static void *kernel_library;
 static volatile int host_calls;
 /* The number of the last capture before the program began. */
@@ -75,7 +75,26 @@ static u64 id_base;
 
 static const char ptx[] =
     ".version 6.5\n.target sm_50\n.address_size 64\n"
-    ".visible .entry nothing()\n{\n ret;\n}\n";
+    ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
+    ".visible .entry nothing()\n{\n ret;\n}\n"
+    /* Adds to the number at an address. */
+    ".visible .entry add_to(.param .u64 address, .param .u64 value)\n{\n"
+    " .reg .b32 %r<4>;\n .reg .b64 %rd<4>;\n"
+    " ld.param.u64 %rd1, [address];\n ld.param.u64 %rd2, [value];\n cvt.u32.u64 %r2, %rd2;\n"
+    " ld.global.u32 %r1, [%rd1];\n add.u32 %r3, %r1, %r2;\n st.global.u32 [%rd1], %r3;\n ret;\n}\n"
+    /* Sets a condition to a value. */
+    ".visible .entry set_to(.param .u64 handle, .param .u64 value)\n{\n"
+    " .reg .b32 %r<4>;\n .reg .b64 %rd<4>;\n"
+    " ld.param.u64 %rd1, [handle];\n ld.param.u64 %rd2, [value];\n cvt.u32.u64 %r1, %rd2;\n"
+    " {\n .param .b64 p0;\n .param .b32 p1;\n st.param.b64 [p0], %rd1;\n st.param.b32 [p1], %r1;\n"
+    " call.uni cudaGraphSetConditional, (p0, p1);\n }\n ret;\n}\n"
+    /* Takes 1 from the number at an address, and sets a condition to what is left. */
+    ".visible .entry count_down(.param .u64 handle, .param .u64 address)\n{\n"
+    " .reg .b32 %r<4>;\n .reg .b64 %rd<4>;\n"
+    " ld.param.u64 %rd1, [handle];\n ld.param.u64 %rd2, [address];\n"
+    " ld.global.u32 %r1, [%rd2];\n sub.u32 %r2, %r1, 1;\n st.global.u32 [%rd2], %r2;\n"
+    " {\n .param .b64 p0;\n .param .b32 p1;\n st.param.b64 [p0], %rd1;\n st.param.b32 [p1], %r2;\n"
+    " call.uni cudaGraphSetConditional, (p0, p1);\n }\n ret;\n}\n";
 
 static void add_note(const char *format, ...)
 {
@@ -618,6 +637,77 @@ static int call(char **words, int count)
         void *info[4] = {0};
         return CALL(cudaGraphExecUpdate, (void *, void *, void *), handle(EXEC, W(1)), handle(GRAPH, W(2)), info);
     }
+    /* Conditional nodes. */
+    if (IS("condition")) {
+        /* condition C in G default N flags N */
+        u64 value = 0;
+        char *preset = option(words, count, "default");
+        code = CALL(cudaGraphConditionalHandleCreate, (u64 *, void *, unsigned, unsigned), &value, handle(GRAPH, in),
+            preset ? (unsigned)number(preset) : 0, flag);
+        place(POINTER, W(1))->handle = (void *)value;
+        return code;
+    }
+    if (IS("conditional")) {
+        /* conditional N in G of C type T size N after LIST: the bodies are graphs N0, N1, ... */
+        struct { int type, zero[3]; u64 handle; int kind; unsigned size; void **bodies; void *context; u64 rest[25], last; } parameters = {13, {0}, 0, 0, 0, 0, 0, {0}, 0};
+        char *type = option(words, count, "type"), *size = option(words, count, "size");
+        void *graph = handle(GRAPH, in);
+        size_t n = after ? node_list(after, deps, graph) : 0;
+        parameters.handle = (u64)handle(POINTER, of);
+        parameters.kind = !strcmp(type, "if") ? 0 : !strcmp(type, "while") ? 1 : !strcmp(type, "switch") ? 2 : (int)number(type);
+        parameters.size = size ? (unsigned)number(size) : 1;
+        struct name *node = place(NODE, W(1));
+        node->handle = 0;
+        code = CALL(cudaGraphAddNode, (void **, void *, void **, void *, size_t, void *), &node->handle, graph, n ? deps : 0, 0, n, &parameters);
+        for (unsigned i = 0; !code && i < parameters.size && i < 8; i++) {
+            char name[sizeof node->text + 16];
+            snprintf(name, sizeof name, "%s%u", W(1), i);
+            place(GRAPH, name)->handle = parameters.bodies[i];
+        }
+        return code;
+    }
+    if (IS("add") || IS("set") || IS("count-down")) {
+        /* add K to P N in G, set K to C N in G, count-down K of C at P in G */
+        void *graph = handle(GRAPH, in);
+        size_t n = after ? node_list(after, deps, graph) : 0;
+        char *to = option(words, count, "to"), *at = option(words, count, "at");
+        u64 first = (u64)handle(POINTER, to ? to : of), second = at ? (u64)handle(POINTER, at) : number(W(4));
+        void *values[2] = {&first, &second};
+        struct { void *function; struct dim3 grid, block; unsigned shared; void *parameters, *extra; } parameters =
+            {IS("add") ? add_to : IS("set") ? set_to : count_down, {1, 1, 1}, {1, 1, 1}, 0, values, 0};
+        return CALL(cudaGraphAddKernelNode, (void **, void *, void **, size_t, void *), &place(NODE, W(1))->handle, graph, n ? deps : 0, n, &parameters);
+    }
+    if (IS("alloc")) {
+        /* alloc P SIZE in G: the node and the address have one name */
+        struct { int type, handles; struct location where; char rest[72]; void *access; size_t accesses, bytes; void *address; } parameters =
+            {1, 0, {1, 0}, {0}, 0, 0, number(W(2)), 0};
+        void *graph = handle(GRAPH, in);
+        size_t n = after ? node_list(after, deps, graph) : 0;
+        code = CALL(cudaGraphAddMemAllocNode, (void **, void *, void **, size_t, void *), &place(NODE, W(1))->handle, graph, n ? deps : 0, n, &parameters);
+        place(POINTER, W(1))->handle = parameters.address;
+        return code;
+    }
+    if (IS("free-node")) {
+        void *graph = handle(GRAPH, in);
+        size_t n = after ? node_list(after, deps, graph) : 0;
+        return CALL(cudaGraphAddMemFreeNode, (void **, void *, void **, size_t, void *), &place(NODE, W(1))->handle, graph, n ? deps : 0, n, handle(POINTER, of));
+    }
+    if (IS("host") && in) {
+        struct { void (*function)(void *); void *data; } parameters = {host_function, 0};
+        void *graph = handle(GRAPH, in);
+        size_t n = after ? node_list(after, deps, graph) : 0;
+        return CALL(cudaGraphAddHostNode, (void **, void *, void **, size_t, void *), &place(NODE, W(1))->handle, graph, n ? deps : 0, n, &parameters);
+    }
+    if (IS("number")) {
+        unsigned value = 0;
+        code = CALL(cudaMemcpy, (void *, const void *, size_t, int), &value, P(1), 4, 2);
+        add_note(" =%d", (int)value);
+        return code;
+    }
+    if (IS("put")) {
+        unsigned value = (unsigned)number(W(2));
+        return CALL(cudaMemcpy, (void *, const void *, size_t, int), P(1), &value, 4, 1);
+    }
     if (in && (IS("empty") || IS("kernel") || IS("child") || IS("destroy-node"))) {
         /* `in G`, or `in capture:S` for the graph that stream S captures into. */
         void *graph;
@@ -823,6 +913,12 @@ static void load(const char *path)
         &kernel_library, ptx, 0, 0, 0, 0, 0, 0);
     if (!code)
         code = CALL(cudaLibraryGetKernel, (void **, void *, const char *), &kernel, kernel_library, "nothing");
+    if (!code)
+        code = CALL(cudaLibraryGetKernel, (void **, void *, const char *), &add_to, kernel_library, "add_to");
+    if (!code)
+        code = CALL(cudaLibraryGetKernel, (void **, void *, const char *), &set_to, kernel_library, "set_to");
+    if (!code)
+        code = CALL(cudaLibraryGetKernel, (void **, void *, const char *), &count_down, kernel_library, "count_down");
     if (code) {
         say("no kernel: code %d\n", code);
         _exit(5);
