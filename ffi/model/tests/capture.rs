@@ -11,9 +11,26 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// The call returns 801 whether a stream captures or not.
+const NOT_SIMULATED: &str = "it calls a function that is exported and not simulated";
+
 /// Programs that the simulated runtime is known to run differently, each with why. One
 /// that is alike again fails the test, so that the list cannot grow stale.
-const KNOWN_DIFFERENCES: &[(&str, &str)] = &[];
+const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
+    ("mode-function-attributes", NOT_SIMULATED),
+    ("mode-get-limit", NOT_SIMULATED),
+    ("mode-occupancy", NOT_SIMULATED),
+    ("mode-pointer-attributes", NOT_SIMULATED),
+    ("mode-pool-create", NOT_SIMULATED),
+    ("mode-pool-destroy", NOT_SIMULATED),
+    ("mode-prefetch-other", NOT_SIMULATED),
+    ("mode-prefetch-own", NOT_SIMULATED),
+    ("mode-register", NOT_SIMULATED),
+    ("mode-set-limit", NOT_SIMULATED),
+    ("mode-set-pool", NOT_SIMULATED),
+    ("mode-unregister", NOT_SIMULATED),
+    ("work-alloc-from-own-pool", NOT_SIMULATED),
+];
 
 /// Where programs come from, and which of them.
 const GENERATED: [(&str, &[&str]); 3] = [

@@ -122,9 +122,7 @@ unsupported! {
     cudaGraphAddMemcpyNode
     cudaGraphAddMemcpyNodeFromSymbol
     cudaGraphAddMemcpyNodeToSymbol
-    cudaGraphAddNode
     cudaGraphAddNode_v2
-    cudaGraphConditionalHandleCreate
     cudaGraphConditionalHandleCreate_v2
     cudaGraphEventRecordNodeGetEvent
     cudaGraphEventRecordNodeSetEvent

@@ -215,7 +215,8 @@ impl Runtime {
         };
         self.forget_capture(number);
         if outcome.is_err() {
-            self.graph_destroy(graph)?;
+            // It cannot be destroyed if it is a body of a conditional node.
+            let _ = self.graph_destroy(graph);
         }
         outcome
     }
@@ -285,17 +286,19 @@ impl Runtime {
         Ok(())
     }
 
-    /// How many nodes the graph has that a stream captures into: 0 for one that does not
-    /// capture.
+    /// How many nodes the graph has that a stream captures into.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream.
+    /// 400 for what is no stream, 401 for one that does not capture, 901 for an
+    /// invalidated capture.
     pub fn captured_nodes(&mut self, stream: u64, current: i32) -> Outcome<usize> {
         let id = self.any_stream(stream, current)?;
-        let branch = self.captures.streams.get(&id);
-        let capture = branch.and_then(|branch| self.captures.all.get(&branch.capture));
-        capture.map_or(Ok(0), |capture| self.node_count(capture.graph))
+        if !self.is_capturing(id) {
+            return Err(cudaError_t::ILLEGAL_STATE);
+        }
+        let (graph, _) = self.captured_so_far(id)?;
+        self.node_count(graph)
     }
 
     /// Says which thread makes the calls that follow.

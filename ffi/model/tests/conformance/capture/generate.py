@@ -1,6 +1,8 @@
-"""Writes the capture programs: those written by theme, and random ones from a seed.
+"""Writes the capture programs: those written by theme, those about conditional nodes,
+and random ones from a seed.
 
     python3 generate.py themes > themes.programs
+    python3 generate.py conditional > conditional.programs
     python3 generate.py random FIRST COUNT > random.programs
 """
 import random
@@ -596,14 +598,16 @@ def write(name, lines):
     print()
 
 
-if sys.argv[1] == "themes":
-    theme_modes()
-    theme_forks()
-    theme_work()
-    theme_conditional()
-    for name, lines in programs.items():
-        write(name, lines)
-else:
+if sys.argv[1] == "random":
     first, count = int(sys.argv[2]), int(sys.argv[3])
     for seed in range(first, first + count):
         write(f"random-{seed}", random_program(seed))
+else:
+    if sys.argv[1] == "conditional":
+        theme_conditional()
+    else:
+        theme_modes()
+        theme_forks()
+        theme_work()
+    for name, lines in programs.items():
+        write(name, lines)
