@@ -5,7 +5,6 @@
 //! another from 13.0 on.
 
 use std::ffi::{c_uint, c_ulonglong};
-use std::mem::ManuallyDrop;
 use std::ptr;
 
 use cudart_ffi::driver::load_driver;
@@ -34,8 +33,7 @@ pub struct WhileNode<'g, 'rt> {
 /// and neither instantiated nor destroyed.
 #[derive(Debug)]
 pub struct Body<'g, 'rt> {
-    /// Destroyed with the node, and not when this value is dropped.
-    graph: ManuallyDrop<Graph<'rt>>,
+    graph: Graph<'rt>,
     /// The graph with the node. Its execs keep what the body uses.
     parent: &'g Graph<'rt>,
     condition: c_ulonglong,
@@ -98,7 +96,7 @@ impl<'rt> Graph<'rt> {
         Ok(WhileNode {
             node: self.node(raw),
             body: Body {
-                graph: ManuallyDrop::new(self.part(body)),
+                graph: self.part(body),
                 parent: self,
                 condition,
             },

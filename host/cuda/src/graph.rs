@@ -29,6 +29,8 @@ pub struct Graph<'rt> {
     device: i32,
     frees: RefCell<Frees>,
     uses: RefCell<Uses<'rt>>,
+    /// It belongs to a node of another graph, which destroys it.
+    is_part: bool,
 }
 
 /// What a graph allocates and frees, as far as it concerns more than one launch of it.
@@ -146,6 +148,7 @@ impl<'rt> Graph<'rt> {
             device,
             frees: RefCell::new(frees),
             uses: RefCell::new(uses),
+            is_part: false,
         }
     }
 
@@ -339,7 +342,9 @@ impl<'rt> Graph<'rt> {
     /// A graph that belongs to a node of this one.
     pub(crate) fn part(&self, raw: cudaGraph_t) -> Self {
         let (runtime, device) = (self.runtime, self.device);
-        Self::of(runtime, raw, device, Frees::default(), Uses::default())
+        let mut part = Self::of(runtime, raw, device, Frees::default(), Uses::default());
+        part.is_part = true;
+        part
     }
 
     fn close(&self) -> cudaError_t {
@@ -351,6 +356,9 @@ impl<'rt> Graph<'rt> {
 
 impl Drop for Graph<'_> {
     fn drop(&mut self) {
+        if self.is_part {
+            return;
+        }
         let code = self.close();
         self.runtime.note_closed("cudaGraphDestroy", code);
     }
