@@ -1,4 +1,4 @@
-//! Stream capture, checked against recordings of an H200: the same recorder, compiled
+//! Stream capture and conditional nodes, checked against recordings of an H200: the same recorder, compiled
 //! from `conformance/capture/recorder.c`, runs the recorded programs on the built
 //! library, and every line has to be what it was on the GPU.
 //!
@@ -33,7 +33,8 @@ const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
 ];
 
 /// Where programs come from, and which of them.
-const GENERATED: [(&str, &[&str]); 3] = [
+const GENERATED: [(&str, &[&str]); 4] = [
+    ("conditional", &["conditional"]),
     ("modes, forks and work", &["themes"]),
     ("random", &["random", "1", "200"]),
     ("random-held-out", &["random", "201", "100"]),
@@ -166,10 +167,10 @@ fn simulate(recorder: &Path, folder: &Path, recorded: &Traces) -> Traces {
     parse(&std::fs::read_to_string(&output).expect("what the recorder wrote"))
 }
 
-/// R17: every call of the recorded programs returns what it returned on the H200, leaves
+/// R17, R56, M19, M20: every call of the recorded programs returns what it returned on the H200, leaves
 /// streams and captures as there, and the graphs have the same nodes and edges.
 #[test]
-fn r17_captures_are_as_recorded() {
+fn r17_r56_captures_and_conditional_nodes_are_as_recorded() {
     let folder = tempfile::tempdir().expect("a folder for the recorder");
     let Some(recorder) = recorder(folder.path()) else {
         return;

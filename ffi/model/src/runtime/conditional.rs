@@ -43,10 +43,19 @@ impl Runtime {
         self.conditions.push(Condition {
             graph,
             default: (flags == ASSIGN_DEFAULT).then_some(default),
-            value: Arc::new(AtomicU32::new(default)),
+            // A value that launches do not start with is none: it is 0 at first.
+            value: Arc::new(AtomicU32::new(0)),
             has_node: false,
         });
         Ok(self.conditions.len() as u64)
+    }
+
+    /// The node of a condition is gone.
+    pub(super) fn free_condition(&mut self, handle: u64) {
+        let at = usize::try_from(handle.wrapping_sub(1)).unwrap_or(usize::MAX);
+        if let Some(condition) = self.conditions.get_mut(at) {
+            condition.has_node = false;
+        }
     }
 
     /// The value of a condition, for kernels that set it.
@@ -185,6 +194,15 @@ impl Runtime {
         self.children_of(child)
             .into_iter()
             .try_for_each(|child| self.check_body_part(child))
+    }
+
+    /// How many graphs are in a graph's nodes, at any depth.
+    pub(super) fn graphs_inside(&self, graph: &Graph) -> u64 {
+        let inside = self
+            .bodies_of(graph)
+            .into_iter()
+            .chain(self.children_of(graph));
+        inside.map(|graph| 1 + self.graphs_inside(graph)).sum()
     }
 
     fn bodies_of(&self, graph: &Graph) -> Vec<&Graph> {

@@ -72,7 +72,7 @@ impl Runtime {
         Ok(())
     }
 
-    fn remove_graph(&mut self, id: GraphId) {
+    pub(super) fn remove_graph(&mut self, id: GraphId) {
         let Some(graph) = self.graphs.remove(id) else {
             return;
         };
@@ -101,9 +101,12 @@ impl Runtime {
     /// # Errors
     ///
     /// 1 for what is no graph, 801 for one with memory nodes (R24) or conditional
-    /// ones (M20).
+    /// ones (M20) and for a body of one.
     pub fn graph_clone(&mut self, handle: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
+        if self.graph(id)?.owner.is_some() {
+            return Err(cudaError_t::NOT_SUPPORTED);
+        }
         self.copy_graph(id).map(Id::to_handle)
     }
 
@@ -195,6 +198,8 @@ impl Runtime {
             for &body in &conditional.bodies {
                 self.remove_graph(body);
             }
+            // Its condition may get another node.
+            self.free_condition(conditional.condition);
         }
         if let Some(Work::Child { graph: child, .. }) = work {
             let inner = self.graph(child).map_or(0, |g| g.live + g.child_nodes);

@@ -42,7 +42,7 @@ impl Runtime {
         }
         // A body is no graph by itself.
         if graph.owner.is_some() {
-            return Err(cudaError_t::INVALID_VALUE);
+            return Err(cudaError_t::NOT_SUPPORTED);
         }
         self.check_conditions(id)?;
         if self.conditional_exec_is_alive(graph) {
@@ -72,8 +72,10 @@ impl Runtime {
             end: 0,
         };
         let memory = graph.memory;
-        // The driver numbers two copies of the graph; captures show that.
-        self.graphs_made += COPIES_OF_AN_EXEC;
+        let graphs = 1 + self.graphs_inside(graph);
+        // The driver numbers two copies of the graph and of those in it; the numbers of
+        // captures show that.
+        self.graphs_made += graphs * COPIES_OF_AN_EXEC;
         // A graph is seldom added to once it has an exec, and there may be many.
         if let Some(graph) = self.graphs.get_mut(id) {
             graph.shrink_to_fit();

@@ -5,6 +5,7 @@ use core::ffi::{c_uint, c_ulonglong, c_void};
 use cudart_ffi::types::*;
 
 use super::super::entry::run;
+use super::super::loaded_as;
 use super::super::pointers::{handles, not_null, write};
 use crate::functions::FunctionId as F;
 
@@ -25,8 +26,7 @@ pub(in crate::c_api) unsafe fn cudaGraphConditionalHandleCreate(
     })
 }
 
-/// The driver's prototype is the same from 12.3 on, and that of the runtime's
-/// `cudaGraphAddNode` from 13.0 on. Policy: conditional nodes, empty ones and, for the
+/// Policy: conditional nodes, empty ones and, for the
 /// runtime, kernel nodes; other types have functions of their own.
 pub(in crate::c_api) unsafe fn cuGraphAddNode_v2(
     node: *mut cudaGraphNode_t,
@@ -77,7 +77,8 @@ pub(in crate::c_api) unsafe fn cuGraphAddNode_v2(
     CUresult(code.0)
 }
 
-pub(in crate::c_api) unsafe fn cudaGraphAddNode(
+/// 12.3 to 12.9; from 13.0 on it is [`cudaGraphAddNode`].
+pub(in crate::c_api) unsafe fn cudaGraphAddNode_v2(
     node: *mut cudaGraphNode_t,
     graph: cudaGraph_t,
     dependencies: *const cudaGraphNode_t,
@@ -109,4 +110,23 @@ pub(in crate::c_api) unsafe fn cudaGraphAddNode(
         )
     };
     cudaError_t(code.0)
+}
+
+/// Before 13 there is no data of edges, and the rest stands one place further on.
+pub(in crate::c_api) unsafe fn cudaGraphAddNode(
+    node: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    dependencies: *const cudaGraphNode_t,
+    dependency_data: *const CUgraphEdgeData,
+    dependency_count: usize,
+    params: *mut CUgraphNodeParams,
+) -> cudaError_t {
+    let (data, count, params) = if loaded_as::major() < 13 {
+        let params = core::ptr::with_exposed_provenance_mut(dependency_count);
+        (core::ptr::null(), dependency_data.addr(), params)
+    } else {
+        (dependency_data, dependency_count, params)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { cudaGraphAddNode_v2(node, graph, dependencies, data, count, params) }
 }

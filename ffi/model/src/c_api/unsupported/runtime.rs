@@ -122,7 +122,6 @@ unsupported! {
     cudaGraphAddMemcpyNode
     cudaGraphAddMemcpyNodeFromSymbol
     cudaGraphAddMemcpyNodeToSymbol
-    cudaGraphAddNode_v2
     cudaGraphConditionalHandleCreate_v2
     cudaGraphEventRecordNodeGetEvent
     cudaGraphEventRecordNodeSetEvent

@@ -181,7 +181,7 @@ impl Runtime {
     /// 400 for what is no stream, 906 for the legacy default stream while a blocking
     /// stream captures, 401 for one that does not capture, 903 in a stream
     /// other than the origin, which invalidates. The others end the capture and destroy
-    /// its graph, though the program may have made it: 901 for a capture that a call has
+    /// its graph, though the program may have made it, or a conditional node: 901 for a capture that a call has
     /// invalidated, 904 for one with a stream that has not joined the origin again, 908
     /// from a thread other than the one that began a capture that is not relaxed.
     pub fn end_capture(&mut self, stream: u64, current: i32) -> Outcome<u64> {
@@ -214,9 +214,10 @@ impl Runtime {
             Ok(graph)
         };
         self.forget_capture(number);
-        if outcome.is_err() {
-            // It cannot be destroyed if it is a body of a conditional node.
-            let _ = self.graph_destroy(graph);
+        if outcome.is_err()
+            && let Ok(graph) = self.graph_id(graph)
+        {
+            self.remove_graph(graph);
         }
         outcome
     }
@@ -318,8 +319,9 @@ impl Runtime {
         if capture.origin == stream {
             let graph = capture.graph;
             self.forget_capture(branch.capture);
-            // It cannot fail: the graph of a capture stays until its end.
-            let _ = self.graph_destroy(graph);
+            if let Ok(graph) = self.graph_id(graph) {
+                self.remove_graph(graph);
+            }
         } else {
             capture.lost.extend(branch.after);
         }
