@@ -2,8 +2,7 @@
 //! lock.
 //!
 //! Writers hold the state's lock. A table that became too small is replaced and never
-//! freed, since a reader can still be in it; all tables together are at most twice the
-//! last one.
+//! freed, since a reader can still be in it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -14,6 +13,9 @@ use crate::counters::Slot;
 const EMPTY: usize = 0;
 /// An exec was here: a search goes on.
 const REMOVED: usize = 1;
+
+/// A table of this size grows only for execs that live.
+const LARGE: usize = 1 << 16;
 
 /// What the hot path needs of an exec.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +155,10 @@ impl Execs {
             .map(|place| (place.key.load(Ordering::Relaxed), place))
             .filter(|(key, _)| *key > REMOVED)
             .collect();
-        let next = Table::new(((kept.len() + 1) * 4).next_power_of_two().max(64));
+        // Larger also where most places are of removed execs, so that a program that makes
+        // and destroys execs all the time needs few new tables.
+        let for_kept = ((kept.len() + 1) * 4).next_power_of_two();
+        let next = Table::new(for_kept.max((table.places.len() * 2).min(LARGE)));
         for (key, place) in kept {
             next.insert(key, place.exec());
         }

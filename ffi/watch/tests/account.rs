@@ -150,3 +150,16 @@ fn what_a_launch_leaves_allocated_can_be_told() {
     let unfreed: Vec<_> = graph.unwrap().unfreed().map(|node| node.bytes).collect();
     assert_eq!(unfreed, [40 * MIB]);
 }
+
+#[test]
+fn launches_are_counted_for_their_exec_though_handles_are_used_again() {
+    let watched = watch("ask2", "churn").run();
+    watched.ended_as_alone();
+    let counters = watched.process().counters.as_ref().unwrap();
+    assert_eq!(counters.execs.len(), 9001);
+    for (index, exec) in counters.execs[..9000].iter().enumerate() {
+        let (round, k) = (index / 3, index as u64 % 3);
+        assert_eq!(exec.launches, k + 1, "exec {}", exec.exec);
+        assert_eq!(exec.destroyed, k > 0 || round % 2 == 1);
+    }
+}

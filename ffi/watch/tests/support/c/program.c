@@ -138,6 +138,15 @@ int main(int argc, char **argv) {
     puts("done");
     return 7;
   }
+  if (!strcmp(action, "churn"))
+    for (int i = 0; i < 3000; ++i) {
+      void *execs[3];
+      for (int k = 0; k < 3; ++k) MUST(find("cuGraphInstantiateWithFlags")(&execs[k], graph, 1ull));
+      for (int k = 0; k < 3; ++k) for (int n = 0; n <= k; ++n) MUST(find("cuGraphLaunch")(execs[k], stream));
+      malloc(i % 7 * 16);  // so that the handles differ
+      for (int k = 2; k > 0; --k) MUST(find("cuGraphExecDestroy")(execs[k]));
+      if (i % 2) MUST(find("cuGraphExecDestroy")(execs[0]));
+    }
   int graphs = !strcmp(action, "many") ? 10000 : 1;
   for (int i = 0; i < graphs; ++i) MUST(find("cuGraphInstantiateWithFlags")(&exec, graph, 1ull));
   if (strcmp(action, "cancel")) MUST(find("cuGraphDestroy")(graph));
