@@ -29,12 +29,31 @@ impl GraphContent {
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// The allocation nodes whose address no free node of the same graph frees:
-    /// what a launch leaves allocated.
+    /// Whether a free node of the same graph frees each allocation, in their order.
+    ///
+    /// Two allocations of a graph can have the same address, one after the other. Then a
+    /// free of the address is of the earlier one.
+    pub fn freed(&self) -> Vec<bool> {
+        let mut frees: BTreeMap<u64, usize> = BTreeMap::new();
+        for &address in &self.frees {
+            *frees.entry(address).or_default() += 1;
+        }
+        let free = |node: &AllocationNode| match frees.get_mut(&node.address) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        };
+        self.allocations.iter().map(free).collect()
+    }
+
+    /// The allocation nodes that no free node of the same graph frees: what a launch
+    /// leaves allocated.
     pub fn unfreed(&self) -> impl Iterator<Item = &AllocationNode> {
-        self.allocations
-            .iter()
-            .filter(|node| !self.frees.contains(&node.address))
+        let freed = self.freed();
+        let nodes = self.allocations.iter().zip(freed);
+        nodes.filter(|(_, freed)| !freed).map(|(node, _)| node)
     }
 }
 
@@ -182,5 +201,21 @@ mod tests {
         };
         assert_eq!(content.requested_bytes(), 130);
         assert_eq!(content.unfreed().map(|n| n.bytes).collect::<Vec<_>>(), [30]);
+    }
+
+    #[test]
+    fn of_two_allocations_at_an_address_a_free_is_of_the_earlier() {
+        let node = |bytes| AllocationNode {
+            bytes,
+            address: 0x1000,
+            device: 0,
+        };
+        let content = GraphContent {
+            allocations: vec![node(64), node(16)],
+            frees: vec![0x1000, 0x9999],
+            ..GraphContent::default()
+        };
+        assert_eq!(content.freed(), [true, false]);
+        assert_eq!(content.unfreed().map(|n| n.bytes).collect::<Vec<_>>(), [16]);
     }
 }

@@ -113,6 +113,19 @@ fn graph_memory_is_what_the_program_read() {
         _ => None,
     });
     assert_eq!(flags.collect::<Vec<_>>(), [(9, 5), (9, 3), (9, 3)]);
+    // Each graph leaves its output of 4096 x 2048 halves allocated, at the address that
+    // its first allocation had; the first graph also the workspace of cuBLASLt.
+    let unfreed = process.lines.iter().filter_map(|line| match &line.event {
+        Event::Instantiate(i) => {
+            let nodes = i.graph.as_ref()?.unfreed();
+            Some(nodes.map(|node| node.bytes / MIB).collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    assert_eq!(
+        unfreed.collect::<Vec<_>>(),
+        [vec![32, 1, 16], vec![16], vec![16]]
+    );
 }
 
 #[test]

@@ -153,15 +153,15 @@ impl<'r> Graphs<'r> {
         call: &Instantiate,
         content: &GraphContent,
     ) -> GraphResult {
-        let freed: BTreeSet<u64> = content.frees.iter().copied().collect();
         let allocations: Vec<AllocationResult> = content
             .allocations
             .iter()
-            .map(|node| AllocationResult {
+            .zip(content.freed())
+            .map(|(node, freed)| AllocationResult {
                 bytes: node.bytes,
                 address: node.address,
                 device: node.device,
-                freed: freed.contains(&node.address),
+                freed,
                 origin: self
                     .requested_by
                     .get(&(call.capture, node.address))
