@@ -9,12 +9,10 @@ use crate::cli::ExplainArgs;
 use crate::exit::{self, Stop};
 use crate::experiments::{EXPERIMENTS, Experiment};
 use crate::output;
+use crate::report::table::paragraph;
 use crate::rules::{self, Rule};
 
 const BOLD: Style = Style::new().bold();
-
-/// Width of a paragraph in columns.
-const WIDTH: usize = 84;
 
 /// Lists the experiments.
 ///
@@ -22,14 +20,11 @@ const WIDTH: usize = 84;
 ///
 /// Errors of writing the output.
 pub fn list() -> Result<ExitCode, Stop> {
-    let width = EXPERIMENTS
-        .iter()
-        .map(|experiment| experiment.name.len())
-        .max()
-        .unwrap_or(0);
+    let width = EXPERIMENTS.iter().map(|one| one.name.len()).max();
+    let width = width.unwrap_or(0);
     let lines = EXPERIMENTS
         .iter()
-        .map(|experiment| format!("{:<width$}  {}\n", experiment.name, experiment.title));
+        .map(|one| format!("{:<width$}  {}\n", one.name, one.title));
     print(&lines.collect::<String>())
 }
 
@@ -56,9 +51,9 @@ pub fn explain(args: &ExplainArgs) -> Result<ExitCode, Stop> {
 
 fn of_experiment(experiment: &Experiment) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n", experiment.title);
-    text += &paragraph(experiment.shows, "");
+    text += &paragraph("", experiment.shows);
     text.push('\n');
-    text += &paragraph(experiment.teaches, "");
+    text += &paragraph("", experiment.teaches);
     let rules: Vec<_> = experiment
         .rules
         .iter()
@@ -66,7 +61,7 @@ fn of_experiment(experiment: &Experiment) -> String {
         .collect();
     text += &format!("\n{BOLD}Rules{BOLD:#}\n");
     for rule in &rules {
-        text += &paragraph(&format!("{:<4} {}", rule.id, rule.says), "     ");
+        text += &paragraph(&format!("{:<4} ", rule.id), rule.says);
     }
     text += &format!("\n{BOLD}Sources{BOLD:#}\n");
     let sources: BTreeSet<_> = rules.iter().map(|rule| rule.source).collect();
@@ -83,7 +78,7 @@ fn of_experiment(experiment: &Experiment) -> String {
 
 fn of_rule(rule: &Rule) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n", rule.id);
-    text += &paragraph(rule.says, "");
+    text += &paragraph("", rule.says);
     text += &format!("\n{BOLD}Source{BOLD:#}\n{}\n", rule.source.text());
     let checking: Vec<_> = EXPERIMENTS
         .iter()
@@ -94,25 +89,6 @@ fn of_rule(rule: &Rule) -> String {
         text += &format!("\n{BOLD}Experiments{BOLD:#}\n{}\n", checking.join("\n"));
     }
     text
-}
-
-/// Wraps text to lines of at most [`WIDTH`] columns. All but the first are indented, and
-/// spaces that pad the first word to a column are kept.
-fn paragraph(text: &str, indent: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_inclusive(' ') {
-        let line = lines.last_mut().map_or(0, |line| line.chars().count());
-        if line + word.trim_end().chars().count() > WIDTH {
-            lines.push(indent.to_owned());
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(word);
-        }
-    }
-    lines
-        .iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
 }
 
 fn print(text: &str) -> Result<ExitCode, Stop> {

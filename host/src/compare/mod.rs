@@ -15,6 +15,7 @@ pub use series::{Pair, Point, Series, side_by_side};
 use crate::cli::CompareArgs;
 use crate::exit::{self, Stop};
 use crate::output;
+use crate::report::table::Table;
 use crate::report::{self, units};
 use crate::results::read;
 use crate::results::{Action, BackendKind, RunResult};
@@ -299,24 +300,14 @@ fn row(pair: &Pair<'_>, verdict: Option<bool>) -> Row {
 }
 
 fn aligned(rows: &[&Row]) -> String {
-    let header = ["step", "A used", "B used"].map(str::to_owned);
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| &row.cells).chain([&header]);
-        let widths = cells.filter_map(|cells| cells.get(column));
-        widths.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let (w0, w1, w2) = (width(0), width(1), width(2));
-    let [step, a, b] = &header;
-    let mut text = format!("   {DIM}       {step:<w0$}  {a:>w1$}  {b:>w2$}{DIM:#}\n");
+    let mut table = Table::new(["step", "A used", "B used"]);
     for row in rows {
-        let [step, a, b] = &row.cells;
-        let mark = match row.verdict {
-            Some(true) => format!("{GREEN}equal{GREEN:#}"),
-            Some(false) => format!("{RED}other{RED:#}"),
-            None => "     ".to_owned(),
-        };
-        let line = format!("{step:<w0$}  {a:>w1$}  {b:>w2$}  {}", row.more);
-        text += &format!("   {mark}  {}\n", line.trim_end());
+        table.row_with_tail(row.cells.clone(), row.more.clone());
+        match row.verdict {
+            Some(true) => table.mark(GREEN, "equal"),
+            Some(false) => table.mark(RED, "other"),
+            None => {}
+        }
     }
-    text
+    table.text()
 }

@@ -10,6 +10,7 @@ pub mod plan_page;
 mod sharing;
 mod shown;
 mod svg;
+pub(crate) mod table;
 mod text;
 pub(crate) mod units;
 pub mod watch_page;

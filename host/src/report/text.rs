@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::builder::styling::{AnsiColor, Style};
 
 use super::Reporter;
+use super::table::{Table, paragraph};
 use super::units;
 use crate::results::{
     BackendKind, Check, Cycle, DeviceResult, ExperimentResult, Growth, MemoryKind, Repeat,
@@ -19,9 +20,6 @@ const BAR: usize = 16;
 
 /// On a terminal a bar takes the rest of the line, within these bounds.
 const BAR_ON_TERMINAL: std::ops::RangeInclusive<usize> = 8..=64;
-
-/// Width of a wrapped paragraph in columns.
-const PARAGRAPH: usize = 84;
 
 /// Prints the header immediately, and each experiment when it has finished.
 pub(super) struct Text {
@@ -192,9 +190,7 @@ fn table(rows: &[(&str, String)]) -> String {
 
 fn experiment(number: usize, experiment: &ExperimentResult, columns: Option<usize>) -> String {
     let mut text = format!("\n{BOLD}{number}  {}{BOLD:#}\n", experiment.title);
-    for line in wrap(&experiment.shows, PARAGRAPH) {
-        text += &format!("   {line}\n");
-    }
+    text += &paragraph("   ", &experiment.shows);
     if let Some(proof) = &experiment.overlap {
         let busy = proof.streams_busy.iter().filter(|&&busy| busy).count();
         text += &format!(
@@ -228,66 +224,28 @@ fn steps(steps: &[Step], columns: Option<usize>) -> String {
         .map(|step| step.memory.reserved_bytes)
         .max()
         .unwrap_or(0);
-    let mut rows = vec![[
-        "step".to_owned(),
-        "used".to_owned(),
-        "high".to_owned(),
-        "reserved".to_owned(),
-        "high".to_owned(),
-    ]];
-    rows.extend(steps.iter().map(|step| {
+    let mut table = Table::new(["step", "used", "high", "reserved", "high"]);
+    for step in steps {
         let memory = &step.memory;
-        [
+        table.row([
             step.label.clone(),
             units::bytes(memory.used_bytes),
             units::bytes(memory.used_high_bytes),
             units::bytes(memory.reserved_bytes),
             units::bytes(memory.reserved_high_bytes),
-        ]
-    }));
-    let widths: Vec<usize> = (0..5)
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    // Three columns before the table, and two after each of the five.
-    let taken = 3 + widths.iter().sum::<usize>() + 2 * widths.len();
-    let cells = match columns {
-        Some(columns) => columns
-            .saturating_sub(taken)
-            .clamp(*BAR_ON_TERMINAL.start(), *BAR_ON_TERMINAL.end()),
-        None => BAR,
-    };
-    let bars = std::iter::once(String::new()).chain(steps.iter().map(|step| {
-        let memory = &step.memory;
-        bar(memory.used_bytes, memory.reserved_bytes, most, cells)
-    }));
-    let mut text = String::new();
-    for (index, (row, bar)) in rows.iter().zip(bars).enumerate() {
-        let line = format!(
-            "   {:<w0$}  {:>w1$}  {:>w2$}  {:>w3$}  {:>w4$}  {bar}",
-            row[0],
-            row[1],
-            row[2],
-            row[3],
-            row[4],
-            w0 = widths[0],
-            w1 = widths[1],
-            w2 = widths[2],
-            w3 = widths[3],
-            w4 = widths[4],
-        );
-        let line = line.trim_end();
-        text += &if index == 0 {
-            format!("{DIM}{line}{DIM:#}\n")
-        } else {
-            format!("{line}\n")
-        };
+        ]);
     }
-    text
+    table.set_tails(|at, taken| {
+        let cells = match columns {
+            Some(columns) => columns
+                .saturating_sub(taken)
+                .clamp(*BAR_ON_TERMINAL.start(), *BAR_ON_TERMINAL.end()),
+            None => BAR,
+        };
+        let memory = steps.get(at).map(|step| step.memory).unwrap_or_default();
+        bar(memory.used_bytes, memory.reserved_bytes, most, cells)
+    });
+    table.text()
 }
 
 /// A bar: used bytes in full blocks, the other reserved bytes in light ones.
@@ -305,43 +263,27 @@ fn checks(checks: &[Check]) -> String {
     if checks.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["check", "expected", "measured"].map(str::to_owned)];
-    rows.extend(checks.iter().map(|check| {
-        [
+    let mut table = Table::new(["check", "expected", "measured"])
+        .left(1)
+        .left(2)
+        .with_tail("rule");
+    for check in checks {
+        let cells = [
             check.claim.clone(),
             units::quantity(&check.expected),
             units::quantity(&check.measured),
-        ]
-    }));
-    let width = |column: usize| {
-        let widths = rows.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or(0)
-    };
-    let (w0, w1, w2) = (width(0), width(1), width(2));
-    let wm = widest(checks.iter().map(|check| check.verdict));
-    let mut text = String::new();
-    for (index, [claim, expected, measured]) in rows.iter().enumerate() {
-        let cells = format!("{claim:<w0$}  {expected:<w1$}  {measured:<w2$}");
-        let Some(check) = index.checked_sub(1).and_then(|index| checks.get(index)) else {
-            text += &format!("   {DIM}{:wm$} {cells}  rule{DIM:#}\n", "");
-            continue;
-        };
-        text += &format!(
-            "   {} {cells}  {DIM}{}{DIM:#}\n",
-            mark(check.verdict, wm),
-            check.rule
-        );
-        if let Some(reason) = &check.reason {
-            text += &format!("   {:wm$} {reason}\n", "");
-        }
+        ];
+        table.row_with_tail(cells, format!("{DIM}{}{DIM:#}", check.rule));
+        table.mark(style(check.verdict), check.verdict.as_str());
+        table.note(check.reason.as_deref().unwrap_or_default());
     }
-    text
+    table.text()
 }
 
 /// The trends, and the memory after the first and the last run.
 fn repeat(repeat: &Repeat) -> String {
     let done = repeat.cycles.len();
-    let mut text = format!(
+    let text = format!(
         "\n{BOLD}Memory over {}{BOLD:#}, of {} requested; the experiments above are from run {}\n\n",
         units::count(done, "run"),
         repeat.cycles_requested,
@@ -350,37 +292,18 @@ fn repeat(repeat: &Repeat) -> String {
     let (Some(first), Some(last)) = (repeat.cycles.first(), repeat.cycles.last()) else {
         return text;
     };
-    let rows: Vec<[String; 4]> = repeat
-        .trends
-        .iter()
-        .map(|trend| {
-            [
-                units::memory_kind(trend.memory).to_owned(),
-                measured(first, trend.memory),
-                measured(last, trend.memory),
-                units::trend(trend),
-            ]
-        })
-        .collect();
-    let header = ["memory", "first", "last", "growth"].map(str::to_owned);
-    let width = |column: usize| {
-        let cells = rows.iter().chain([&header]).map(|row| &row[column]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let (w0, w1, w2) = (width(0), width(1), width(2));
-    let wm = widest(repeat.trends.iter().map(|trend| trend.verdict));
-    let line = |row: &[String; 4]| {
-        let [name, first, last, trend] = row;
-        format!("{name:<w0$}  {first:>w1$}  {last:>w2$}  {trend}")
-    };
-    text += &format!("   {DIM}{:wm$} {}{DIM:#}\n", "", line(&header));
-    for (trend, row) in repeat.trends.iter().zip(&rows) {
-        text += &format!("   {} {}\n", mark(trend.verdict, wm), line(row));
-        if let Some(reason) = &trend.reason {
-            text += &format!("   {:wm$} {reason}\n", "");
-        }
+    let mut table = Table::new(["memory", "first", "last"]).with_tail("growth");
+    for trend in &repeat.trends {
+        let cells = [
+            units::memory_kind(trend.memory).to_owned(),
+            measured(first, trend.memory),
+            measured(last, trend.memory),
+        ];
+        table.row_with_tail(cells, units::trend(trend));
+        table.mark(style(trend.verdict), trend.verdict.as_str());
+        table.note(trend.reason.as_deref().unwrap_or_default());
     }
-    text
+    text + &table.text()
 }
 
 /// The memory after the cycle, as a size.
@@ -463,18 +386,4 @@ fn style(verdict: Verdict) -> Style {
         Verdict::Fail => AnsiColor::Red,
     };
     color.on_default().bold()
-}
-
-fn wrap(paragraph: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in paragraph.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

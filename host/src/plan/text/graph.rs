@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::table::{Cut, Table};
 use super::{BOLD, DIM, RED, YELLOW, bar};
+use crate::report::table::{Cut, Table};
 use graph_memory_plan::findings::{Finding, FindingKind, Severity};
 use graph_memory_plan::result::{AddressSource, AllocationPlan, Gpu, GraphPlan, MemoryPlan};
 use graph_memory_plan::units::{bytes, count};
@@ -176,7 +176,7 @@ fn timeline(memory: &MemoryPlan, rows: usize, out: &mut dyn Write) -> io::Result
                 format!("{sign}{}", bytes(event.bytes)),
                 bytes(event.live_bytes),
             ],
-            format!(" {}", bar(event.live_bytes, memory.peak_live_bytes)),
+            bar(event.live_bytes, memory.peak_live_bytes),
         );
     }
     table.write(&cut, out)

@@ -2,7 +2,6 @@
 
 mod graph;
 mod schedule;
-mod table;
 
 use std::io::{self, Write};
 
@@ -11,7 +10,8 @@ use clap::builder::styling::{AnsiColor, Style};
 use graph_memory_plan::result::Plan;
 use graph_memory_plan::units::{bytes, count};
 use safe_io::Shown;
-use table::{Cut, Table};
+
+use crate::report::table::{Cut, Table};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

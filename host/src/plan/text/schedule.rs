@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::table::{Cut, Table};
 use super::{BOLD, GREEN, RED, YELLOW, bar};
+use crate::report::table::{Cut, Table};
 use crate::results::Verdict;
 use graph_memory_plan::result::{Outcome, PlannedBy, Schedule};
 use graph_memory_plan::units::{bytes, count};
@@ -59,7 +59,7 @@ fn planned(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<
                 reserved(&step.planned),
             ],
             format!(
-                " {}{}",
+                "{}{}",
                 bar(step.planned.used_bytes, schedule.footprint_bytes),
                 failure(&step.planned)
             ),
