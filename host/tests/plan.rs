@@ -870,3 +870,16 @@ fn r45_what_a_graph_holds_is_told_for_each_gpu() {
             .contains("64 MiB on GPU 1")
     );
 }
+
+#[test]
+fn r15_a_free_of_what_its_own_graph_frees_cannot_be_added_and_ends_in_1() {
+    let nodes = "scenario = 1\n[[graph]]\nname = \"g\"\nnodes = [\n\
+                 { name = \"a\", alloc = 1 }, { name = \"f\", free = \"a\", after = \"a\" },\n]\n\
+                 [[graph]]\nname = \"h\"\nnodes = [{ name = \"f\", free = \"g.a\" }]\n\
+                 [schedule]\nsteps = [{ launch = \"g\" }, { launch = \"h\" }]\n";
+    let (_folder, file) = written("both.toml", nodes);
+    let (plan, code) = plan(&file, &[]);
+    let finding = at(&plan, "/graphs/1/findings/0");
+    assert_eq!((finding["kind"].as_str(), code), (Some("freed-twice"), 1));
+    assert_eq!(finding["rule"], "R13 R15");
+}

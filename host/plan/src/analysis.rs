@@ -242,17 +242,13 @@ fn memory(graph: &Graph, device: u16, laid_out: &LaidOut, timeline: &Timeline) -
             .events
             .iter()
             .map(|event| {
-                let (action, bytes) = match graph.nodes.get(event.node as usize).map(|n| n.kind) {
-                    Some(Kind::Alloc { bytes, .. }) => ("alloc", bytes),
-                    Some(Kind::Free(Freed::Here(allocation))) => {
-                        match graph.nodes.get(allocation as usize) {
-                            Some(node) => match node.kind {
-                                Kind::Alloc { bytes, .. } => ("free", bytes),
-                                _ => ("free", 0),
-                            },
-                            None => ("free", 0),
-                        }
-                    }
+                let bytes_of = |node: u32| match graph.node(node).kind {
+                    Kind::Alloc { bytes, .. } => bytes,
+                    _ => 0,
+                };
+                let (action, bytes) = match graph.node(event.node).kind {
+                    Kind::Alloc { bytes, .. } => ("alloc", bytes),
+                    Kind::Free(Freed::Here(allocation)) => ("free", bytes_of(allocation)),
                     _ => ("free", 0),
                 };
                 TimelineEvent {

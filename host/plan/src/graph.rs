@@ -1,6 +1,7 @@
 //! One form for every graph that is planned, wherever it was described.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub struct Graph {
     pub auto_free: bool,
     /// The graph runs at least this long.
     pub spin: Duration,
-    /// What the reader of the description has to say about it.
+    /// Notes of the reader of the description.
     pub notes: Vec<String>,
 }
 
@@ -217,18 +218,95 @@ pub struct Use {
     pub allocation: NodeIndex,
 }
 
-impl Graph {
-    /// The name of a node; empty for a number that names none.
+/// A value for each node of a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerNode<T>(Vec<T>);
+
+impl<T: Clone> PerNode<T> {
+    /// The same value for each node.
     #[must_use]
+    pub fn new(graph: &Graph, value: T) -> Self {
+        Self(vec![value; graph.nodes.len()])
+    }
+}
+
+impl<T> FromIterator<T> for PerNode<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+impl<T> PerNode<T> {
+    /// The values in the order of the nodes.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+
+    #[cold]
+    #[track_caller]
+    fn no_node(&self, node: NodeIndex) -> ! {
+        panic!(
+            "a bug of this program: node {node} of a graph of {}",
+            self.0.len()
+        )
+    }
+}
+
+impl<T> Index<NodeIndex> for PerNode<T> {
+    type Output = T;
+
+    #[track_caller]
+    fn index(&self, node: NodeIndex) -> &T {
+        match self.0.get(node as usize) {
+            Some(value) => value,
+            None => self.no_node(node),
+        }
+    }
+}
+
+impl<T> IndexMut<NodeIndex> for PerNode<T> {
+    #[track_caller]
+    fn index_mut(&mut self, node: NodeIndex) -> &mut T {
+        if node as usize >= self.0.len() {
+            self.no_node(node);
+        }
+        &mut self.0[node as usize]
+    }
+}
+
+impl Graph {
+    /// A node.
+    ///
+    /// # Panics
+    ///
+    /// For a number that names none, which is a bug of this program.
+    #[must_use]
+    #[track_caller]
+    pub fn node(&self, node: NodeIndex) -> &Node {
+        match self.nodes.get(node as usize) {
+            Some(node) => node,
+            None => panic!(
+                "a bug of this program: node {node} of a graph of {}",
+                self.nodes.len()
+            ),
+        }
+    }
+
+    /// The name of a node.
+    ///
+    /// # Panics
+    ///
+    /// As [`node`](Self::node).
+    #[must_use]
+    #[track_caller]
     pub fn node_name(&self, node: NodeIndex) -> Name {
-        let node = self.nodes.get(node as usize);
-        node.map_or_else(|| Name::from(""), |node| node.name.clone())
+        self.node(node).name.clone()
     }
 
     /// The title of a node, such as a kernel's name.
     #[must_use]
     pub fn title(&self, node: &Node) -> Option<&str> {
-        self.titles.get(node.title? as usize).map(|title| &**title)
+        Some(&*self.titles[node.title? as usize])
     }
 
     /// The name of an allocation of another graph.
@@ -264,10 +342,10 @@ impl Graph {
         };
         let changed = |node: &Node| {
             let freed = match node.kind {
-                // Which GPU has it is not known here; it is told once.
+                // Which GPU has it is not known here; it is said once.
                 Kind::Free(Freed::AtAddress(_) | Freed::Elsewhere(_)) => first != Some(device),
                 Kind::Free(Freed::Here(allocation) | Freed::Again(allocation)) => {
-                    elsewhere(self.nodes[allocation as usize].kind)
+                    elsewhere(self.node(allocation).kind)
                 }
                 _ => elsewhere(node.kind),
             };
@@ -280,7 +358,7 @@ impl Graph {
                 ..node.clone()
             }
         };
-        let is_here = |one: &&Use| !elsewhere(self.nodes[one.allocation as usize].kind);
+        let is_here = |one: &&Use| !elsewhere(self.node(one.allocation).kind);
         Self {
             nodes: self.nodes.iter().map(changed).collect(),
             uses: self.uses.iter().filter(is_here).copied().collect(),
@@ -318,7 +396,7 @@ impl Graph {
             .collect()
     }
 
-    /// The same, to be asked node by node.
+    /// The same, as a function of the node.
     pub fn inside(&self) -> impl Fn(NodeIndex) -> Option<NodeIndex> + use<> {
         let child_of = self.child_of();
         move |node| child_of.get(node as usize).copied().flatten()
@@ -349,18 +427,16 @@ impl Graph {
     pub fn unfreed(&self) -> impl Iterator<Item = NodeIndex> {
         let freed_by = self.freed_by();
         let nodes = self.allocations().map(|(node, ..)| node);
-        nodes.filter(move |&node| freed_by[node as usize].is_none())
+        nodes.filter(move |&node| freed_by[node].is_none())
     }
 
     /// For each node the free node of this graph that ends its allocation.
     #[must_use]
-    pub fn freed_by(&self) -> Vec<Option<NodeIndex>> {
-        let mut freed_by = vec![None; self.nodes.len()];
+    pub fn freed_by(&self) -> PerNode<Option<NodeIndex>> {
+        let mut freed_by = PerNode::new(self, None);
         for (index, node) in self.indexed() {
-            if let Kind::Free(Freed::Here(allocation)) = node.kind
-                && let Some(slot) = freed_by.get_mut(allocation as usize)
-            {
-                *slot = Some(index);
+            if let Kind::Free(Freed::Here(allocation)) = node.kind {
+                freed_by[allocation] = Some(index);
             }
         }
         freed_by
@@ -385,9 +461,7 @@ impl Dependencies {
         };
         let mut starts = vec![0_u32; nodes + 1];
         for &(_, to) in edges.iter().filter(valid) {
-            if let Some(count) = starts.get_mut(to as usize + 1) {
-                *count += 1;
-            }
+            starts[to as usize + 1] += 1;
         }
         let mut sum = 0;
         for start in &mut starts {
@@ -397,12 +471,9 @@ impl Dependencies {
         let mut list = vec![0; sum as usize];
         let mut next = starts.clone();
         for &(from, to) in edges.iter().filter(valid) {
-            if let Some(place) = next.get_mut(to as usize) {
-                if let Some(slot) = list.get_mut(*place as usize) {
-                    *slot = from;
-                }
-                *place += 1;
-            }
+            let place = &mut next[to as usize];
+            list[*place as usize] = from;
+            *place += 1;
         }
         Self { starts, list }.without_repeats()
     }
@@ -435,18 +506,16 @@ impl Dependencies {
         self.list.len()
     }
 
-    /// What a node depends on directly, the oldest first; nothing for a number that
-    /// names no node.
+    /// What a node depends on directly, the oldest first.
+    ///
+    /// # Panics
+    ///
+    /// For a number that names no node, which is a bug of this program.
     #[must_use]
+    #[track_caller]
     pub fn of(&self, node: NodeIndex) -> &[NodeIndex] {
-        let bounds = self
-            .starts
-            .get(node as usize)
-            .zip(self.starts.get(node as usize + 1));
-        let Some((&start, &end)) = bounds else {
-            return &[];
-        };
-        self.list.get(start as usize..end as usize).unwrap_or(&[])
+        let node = node as usize;
+        &self.list[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 
     /// All edges, (earlier, later).
@@ -490,7 +559,6 @@ mod tests {
         assert_eq!(dependencies.of(3), [0, 2]);
         assert_eq!(dependencies.of(1), [0]);
         assert_eq!(dependencies.of(0), [] as [u32; 0]);
-        assert_eq!(dependencies.of(77), [] as [u32; 0]);
         assert_eq!(dependencies.edge_count(), 3);
         assert_eq!(dependencies.reversed().of(0), [1, 3]);
         assert_eq!(Dependencies::default().node_count(), 0);

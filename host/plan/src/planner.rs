@@ -8,7 +8,8 @@ use cudart_model::Profile;
 
 use crate::Error;
 use crate::analysis::analyse;
-use crate::graph::{Freed, Graph};
+use crate::findings;
+use crate::graph::{Freed, Graph, Kind};
 use crate::layout::{Effort, Layout, Layouts, Source};
 use crate::replay::{Replayed, SpinKernel, Stage};
 use crate::result::{Gpu, Plan, SCHEMA_VERSION, Schedule, VerifiedOn};
@@ -305,6 +306,7 @@ impl<'k> Planner<'k> {
             "schedule".clone_into(&mut scenario.name);
         }
         self.analyse(&scenario.graphs());
+        self.freed_by_owner_and_others(&scenario);
         if !scenario.steps.is_empty() {
             if let Some(plan) = self
                 .plan
@@ -329,6 +331,32 @@ impl<'k> Planner<'k> {
             self.runs.push(Some(Run { scenario, planned }));
         }
         Ok(())
+    }
+
+    /// Free nodes of other graphs for what its own graph frees: they cannot be added (R15).
+    fn freed_by_owner_and_others(&mut self, scenario: &Scenario) {
+        for instance in &scenario.instances {
+            for node in &instance.graph.nodes {
+                let Kind::Free(Freed::Elsewhere(place)) = node.kind else {
+                    continue;
+                };
+                let name = instance.graph.elsewhere(place);
+                let Some((owner, allocation)) = scenario.find_allocation(name) else {
+                    continue;
+                };
+                if scenario.instances[owner].graph.freed_by()[allocation].is_none() {
+                    continue;
+                }
+                let finding = findings::freed_by_owner_too(&node.name.to_string(), name);
+                let mut plans = self.plan.graphs.iter_mut();
+                if let Some(plan) = plans.find(|plan| plan.name == instance.graph.name)
+                    && !plan.findings.contains(&finding)
+                {
+                    plan.findings.push(finding);
+                    findings::sort(&mut plan.findings);
+                }
+            }
+        }
     }
 
     /// Plans a schedule on the simulated runtime, unless there is a reason not to.

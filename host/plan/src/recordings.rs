@@ -27,7 +27,7 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Graphs with child graphs that have memory nodes, which the model cannot build.
+/// Graphs with child graphs that have memory nodes, which the simulated runtime cannot build.
 pub(crate) fn children() -> Vec<Recording> {
     read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dot/children"))
 }

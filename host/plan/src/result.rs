@@ -255,7 +255,7 @@ pub struct Outcome {
     pub reserved_bytes: Option<u64>,
     /// Used and reserved on the other GPUs of the schedule, in their order.
     pub other_devices: Vec<Held>,
-    /// Streams that still have work after it, where they were asked.
+    /// Streams that still have work after it, where they were queried.
     pub busy_streams: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
-//! What is alive while a graph runs.
+//! What is live while a graph runs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::graph::{Freed, Graph, Kind, NodeIndex};
+use super::graph::{Freed, Graph, Kind, NodeIndex, PerNode};
 
 /// A graph whose dependencies go round: it cannot be instantiated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Cycle {
 pub struct Event {
     /// The node.
     pub node: NodeIndex,
-    /// Bytes of all allocations alive after it.
+    /// Bytes of all allocations live after it.
     pub live_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Event {
 pub struct Timeline {
     /// All turns.
     pub events: Vec<Event>,
-    /// The most bytes alive at once.
+    /// The most bytes live at once.
     pub peak_bytes: u64,
     /// The node at which they are first reached.
     pub peak_at: Option<NodeIndex>,
@@ -46,22 +46,20 @@ pub fn topological(graph: &Graph) -> Result<Vec<NodeIndex>, Cycle> {
         return Ok((0..count).collect());
     }
     let dependents = graph.dependencies.reversed();
-    let mut missing: Vec<usize> = (0..count)
+    let mut missing: PerNode<usize> = (0..count)
         .map(|node| graph.dependencies.of(node).len())
         .collect();
     let free = (0..count)
-        .zip(&missing)
+        .zip(missing.iter())
         .filter(|(_, missing)| **missing == 0);
     let mut ready: BinaryHeap<Reverse<NodeIndex>> = free.map(|(node, _)| Reverse(node)).collect();
     let mut order = Vec::with_capacity(count as usize);
     while let Some(Reverse(node)) = ready.pop() {
         order.push(node);
         for &next in dependents.of(node) {
-            if let Some(missing) = missing.get_mut(next as usize) {
-                *missing -= 1;
-                if *missing == 0 {
-                    ready.push(Reverse(next));
-                }
+            missing[next] -= 1;
+            if missing[next] == 0 {
+                ready.push(Reverse(next));
             }
         }
     }
@@ -73,20 +71,18 @@ pub fn topological(graph: &Graph) -> Result<Vec<NodeIndex>, Cycle> {
 }
 
 /// Walks back from a node that never became ready until a node comes again.
-fn cycle(graph: &Graph, missing: &[usize]) -> Cycle {
-    let waits = |node: NodeIndex| missing.get(node as usize).is_some_and(|&count| count > 0);
-    let mut seen_at = vec![None; missing.len()];
+fn cycle(graph: &Graph, missing: &PerNode<usize>) -> Cycle {
+    let waits = |node: NodeIndex| missing[node] > 0;
+    let mut seen_at = PerNode::new(graph, None);
     let mut path: Vec<NodeIndex> = Vec::new();
     let mut next = (0..graph.dependencies.node_count()).find(|&node| waits(node));
     while let Some(node) = next {
-        if let Some(start) = seen_at.get(node as usize).copied().flatten() {
+        if let Some(start) = seen_at[node] {
             let mut nodes = path.split_off(start);
             nodes.reverse();
             return Cycle { nodes };
         }
-        if let Some(seen) = seen_at.get_mut(node as usize) {
-            *seen = Some(path.len());
-        }
+        seen_at[node] = Some(path.len());
         path.push(node);
         next = graph
             .dependencies
@@ -103,26 +99,24 @@ impl Timeline {
     #[must_use]
     pub fn along(graph: &Graph, order: &[NodeIndex]) -> Self {
         let mut timeline = Self::default();
-        let mut alive = 0_u64;
+        let mut live = 0_u64;
         for &node in order {
-            match graph.nodes.get(node as usize).map(|node| node.kind) {
-                Some(Kind::Alloc { bytes, .. }) => alive = alive.saturating_add(bytes),
-                Some(Kind::Free(Freed::Here(allocation))) => {
-                    if let Some(Kind::Alloc { bytes, .. }) =
-                        graph.nodes.get(allocation as usize).map(|node| node.kind)
-                    {
-                        alive = alive.saturating_sub(bytes);
+            match graph.node(node).kind {
+                Kind::Alloc { bytes, .. } => live = live.saturating_add(bytes),
+                Kind::Free(Freed::Here(allocation)) => {
+                    if let Kind::Alloc { bytes, .. } = graph.node(allocation).kind {
+                        live = live.saturating_sub(bytes);
                     }
                 }
-                Some(Kind::Free(_)) => {}
+                Kind::Free(_) => {}
                 _ => continue,
             }
             timeline.events.push(Event {
                 node,
-                live_bytes: alive,
+                live_bytes: live,
             });
-            if alive > timeline.peak_bytes {
-                timeline.peak_bytes = alive;
+            if live > timeline.peak_bytes {
+                timeline.peak_bytes = live;
                 timeline.peak_at = Some(node);
             }
         }
@@ -200,12 +194,12 @@ mod tests {
         ];
         let graph = graph(&kinds, &[]);
         let timeline = Timeline::along(&graph, &[0, 1, 2, 3, 4, 5, 6]);
-        let alive: Vec<u64> = timeline
+        let live: Vec<u64> = timeline
             .events
             .iter()
             .map(|event| event.live_bytes)
             .collect();
-        assert_eq!(alive, [5, 12, 7, 11, 4, 4]);
+        assert_eq!(live, [5, 12, 7, 11, 4, 4]);
         assert_eq!((timeline.peak_bytes, timeline.peak_at), (12, Some(1)));
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cudart_model::Profile;
+use graph_memory_plan::findings::Severity;
 use graph_memory_plan::graph::{Graph, NodeIndex};
 use graph_memory_plan::result::{Outcome, Plan};
 use graph_memory_plan::scenario::{Instance, Scenario, Step};
@@ -413,5 +414,28 @@ fn r14_graphs_that_belong_together_are_found_by_address_and_launched_in_turn() {
             .schedules
             .iter()
             .any(|one| one.name.ends_with("in turn"))
+    );
+}
+
+#[test]
+fn r11_a_free_that_may_run_before_its_allocation_is_a_hazard_that_the_driver_takes() {
+    for name in ["free_unordered", "free_before_alloc"] {
+        let plan = planned(&measured(name).0);
+        let mut hazards = plan.graphs[0].findings.iter();
+        let hazard = hazards.find(|finding| finding.severity == Severity::Hazard);
+        let hazard = hazard.unwrap_or_else(|| panic!("{name}"));
+        assert!(
+            hazard.what.contains("is not ordered after it"),
+            "{}",
+            hazard.what
+        );
+        assert_eq!(hazard.nodes.len(), 2);
+    }
+    let plan = planned(&measured("around_while").0);
+    assert!(
+        plan.graphs[0]
+            .findings
+            .iter()
+            .all(|one| one.severity != Severity::Hazard)
     );
 }

@@ -74,7 +74,8 @@ pub struct PlanArgs {
 const HELP: &str = "\
 Exit codes:
   0   planned; with --verify also measured, and equal
-  1   a graph that can never be launched, or a difference between planned and measured
+  1   a graph that can never be launched or built, or a difference between planned and
+      measured
   2   --verify: this machine has no GPU that can run it
   3   --verify: nothing could be compared, or graphs that were to overlap had finished
   64  wrong usage, or a file that cannot be read";

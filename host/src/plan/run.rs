@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use cudart_model::Profile;
+use graph_memory_plan::findings::Severity;
 use graph_memory_plan::replay::Stage;
 use graph_memory_plan::result::{Plan, Verdict};
 use graph_memory_plan::{Options, Planner, SpinKernel, scenario, schedules};
@@ -158,7 +159,10 @@ fn code(plan: &Plan) -> u8 {
         .iter()
         .filter_map(|schedule| schedule.verification.as_ref());
     let verdict = verifications.map(|verification| verification.verdict).max();
-    let impossible = plan.graphs.iter().any(|graph| graph.problem.is_some());
+    let impossible = plan.graphs.iter().any(|graph| {
+        let mut findings = graph.findings.iter();
+        graph.problem.is_some() || findings.any(|finding| finding.severity == Severity::Error)
+    });
     match verdict.unwrap_or(Verdict::Pass) {
         Verdict::Fail => exit::FAIL,
         _ if impossible => exit::FAIL,

@@ -183,7 +183,7 @@ impl Made {
                     last_stream = Some(stream);
                     self.scenario.streams = self.scenario.streams.max(stream + 1);
                     let graph = Arc::clone(&self.scenario.instances[instance].graph);
-                    let unfreed = unfreed(&graph);
+                    let unfreed = graph.unfreed().collect::<Vec<_>>();
                     if !graph.auto_free {
                         // The launch succeeded, so these were freed before it, by a call that
                         // changed nothing and was not recorded.
@@ -234,16 +234,6 @@ impl Made {
             });
         }
     }
-}
-
-/// The alloc nodes whose memory a launch leaves allocated.
-fn unfreed(graph: &Graph) -> Vec<u32> {
-    let freed_by = graph.freed_by();
-    graph
-        .allocations()
-        .filter(|(node, ..)| freed_by.get(*node as usize).copied().flatten().is_none())
-        .map(|(node, ..)| node)
-        .collect()
 }
 
 /// The recorded launches as a scenario for `plan`: of the process and device that

@@ -31,11 +31,9 @@ pub(super) fn flatten(mut file: RawFile, origin: &str) -> Result<Vec<Graph>, Dot
 /// Nodes are numbered in the order of creation; files have them in it as a rule.
 fn nodes_of_clusters(file: &mut RawFile) {
     for (number, node) in (0..).zip(&file.nodes) {
-        if let Some(cluster) = file.clusters.get_mut(node.cluster as usize) {
-            cluster.nodes.push(number);
-        }
+        file.clusters[node.cluster as usize].nodes.push(number);
     }
-    let number = |node: u32| file.nodes.get(node as usize).and_then(|node| node.number);
+    let number = |node: u32| file.nodes[node as usize].number;
     for cluster in &mut file.clusters {
         if cluster.nodes.iter().all(|&node| number(node).is_some()) {
             cluster.nodes.sort_by_key(|&node| number(node));
@@ -72,15 +70,9 @@ impl Tree {
         let mut edges = vec![Vec::new(); file.clusters.len()];
         let mut across = 0_usize;
         for &(from, to) in &file.edges {
-            let (Some(source), Some(target)) =
-                (file.nodes.get(from as usize), file.nodes.get(to as usize))
-            else {
-                continue;
-            };
+            let (source, target) = (&file.nodes[from as usize], &file.nodes[to as usize]);
             if source.cluster == target.cluster {
-                if let Some(list) = edges.get_mut(source.cluster as usize) {
-                    list.push((from, to));
-                }
+                edges[source.cluster as usize].push((from, to));
             } else if child_of
                 .get(&from)
                 .is_some_and(|graphs| graphs.contains(&target.cluster))
@@ -172,10 +164,7 @@ impl Tree {
             child_graphs,
             ..
         } = builder;
-        let name = file
-            .clusters
-            .get(root as usize)
-            .map_or("", |cluster| cluster.name.as_str());
+        let name = file.clusters[root as usize].name.as_str();
         let mut graph = Graph {
             name: if name.is_empty() {
                 "graph".to_owned()
@@ -284,12 +273,11 @@ impl Builder<'_> {
         let within = frame.clusters.iter().flat_map(edges);
         let (mut has_before, mut has_after) = (BTreeSet::new(), BTreeSet::new());
         for (from, to) in within {
-            if let (Some(source), Some(target)) = (frame.places.get(from), frame.places.get(to)) {
-                self.edges.push((source.end, target.begin));
-                if frame.inside.is_some() {
-                    has_after.insert(*from);
-                    has_before.insert(*to);
-                }
+            self.edges
+                .push((frame.places[from].end, frame.places[to].begin));
+            if frame.inside.is_some() {
+                has_after.insert(*from);
+                has_before.insert(*to);
             }
         }
         let Some((node, begin)) = frame.inside else {
@@ -341,9 +329,7 @@ impl Tree {
         graph.nodes.reserve_exact(parts.len());
         for (index, part) in (0_u32..).zip(parts) {
             let (Part::Node(number) | Part::Begin(number)) = *part;
-            let Some(raw) = file.nodes.get(number as usize) else {
-                continue;
-            };
+            let raw = &file.nodes[number as usize];
             if matches!(part, Part::Begin(_)) {
                 let name = Name::from(&*format!("{} begin", raw.name));
                 graph.nodes.push(Node {

@@ -28,6 +28,24 @@ pub(super) fn freed_twice(search: &Search<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// A free node for what its own graph frees as well (R15).
+pub(crate) fn freed_by_owner_too(free: &str, allocation: &str) -> Finding {
+    Finding {
+        kind: FindingKind::FreedTwice,
+        severity: Severity::Error,
+        rule: "R13 R15",
+        what: format!(
+            "{free} frees {allocation}, which its own graph frees: adding it fails with 1 \
+             cudaErrorInvalidValue"
+        ),
+        remedy: format!("leave {free} out"),
+        nodes: vec![free.to_owned(), allocation.to_owned()],
+        edges: Vec::new(),
+        saving_bytes: 0,
+        footprint_after_bytes: None,
+    }
+}
+
 /// Free nodes for what no graph here leaves allocated (R14, R30).
 pub(super) fn frees_unknown(search: &Search<'_>, known: &dyn Fn(Freed) -> bool) -> Vec<Finding> {
     let foreign = search

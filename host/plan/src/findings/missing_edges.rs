@@ -13,8 +13,8 @@ const ALLOCATIONS: usize = 32;
 /// The free nodes tried for each.
 const FREES: usize = 4;
 
-/// Free nodes asked for their order for each: the newest of the smallest first.
-const ASKED: usize = 64;
+/// Free nodes whose order is looked up for each: the newest of the smallest first.
+const LOOKED_UP: usize = 64;
 
 /// The most edges proposed.
 const EDGES: usize = 256;
@@ -105,7 +105,7 @@ fn candidates(
             .iter()
             .filter_map(|placed| placed.freed_by)
             .filter(|&free| free < wanted.node && inside(free) == inside(wanted.node));
-        let frees = older.take(ASKED).filter(|&free| {
+        let frees = older.take(LOOKED_UP).filter(|&free| {
             !is_after(wanted.node, free)
                 && !search.order.is_after(free as usize, wanted.node as usize)
         });

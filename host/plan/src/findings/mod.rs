@@ -1,4 +1,4 @@
-//! What could be better about a graph, or is wrong with it; one kind a file.
+//! What could be better about a graph, or is wrong with it; one file per kind.
 //!
 //! Every saving is verified: the graph is laid out again with the change made, and
 //! the footprint of that is what a finding promises.
@@ -7,6 +7,8 @@ mod lifetimes;
 mod missing_edges;
 mod sizes;
 mod users;
+
+pub(crate) use lifetimes::freed_by_owner_too;
 
 use cudart_model::memory::address::Order;
 use serde::Serialize;
@@ -123,6 +125,7 @@ pub fn find(
     findings.extend(lifetimes::freed_twice(&search));
     findings.extend(lifetimes::frees_unknown(&search, frees_known));
     findings.extend(users::hazards(&search));
+    findings.extend(users::freed_before(&mut search));
     findings.extend(missing_edges::find(&mut search));
     findings.extend(users::never_used(&mut search));
     findings.extend(sizes::just_over_a_block(&mut search));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, FindingKind, Search, Severity, names};
-use crate::graph::{Dependencies, Graph, Kind, NodeIndex};
+use crate::graph::{Dependencies, Freed, Graph, Kind, NodeIndex};
 use crate::layout::Change;
 
 /// Nodes looked at for one allocation before it is taken to be used.
@@ -49,7 +49,7 @@ pub(super) fn hazards(search: &Search<'_>) -> Vec<Finding> {
                 vec![user.clone(), allocation.clone()],
             );
         }
-        let free = freed_by.get(one.allocation as usize).copied().flatten();
+        let free = freed_by[one.allocation];
         if let Some(free) = free.filter(|&free| !is_after(free, one.user)) {
             let free = search.name(free);
             add(
@@ -65,6 +65,38 @@ pub(super) fn hazards(search: &Search<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Free nodes that may run before the allocation that they free is there (R11). The driver
+/// takes such graphs, also with the free node ordered before the alloc node.
+pub(super) fn freed_before(search: &mut Search<'_>) -> Vec<Finding> {
+    if !search.is_small_enough() {
+        return Vec::new();
+    }
+    let graph = search.graph;
+    let early = graph.indexed().filter_map(|(free, node)| match node.kind {
+        Kind::Free(Freed::Here(allocation)) => {
+            let is_after = graph.dependencies.of(free).contains(&allocation)
+                || search.order.is_after(free as usize, allocation as usize);
+            (!is_after).then(|| (node.name.to_string(), search.name(allocation)))
+        }
+        _ => None,
+    });
+    let finding = |(free, allocation): (String, String)| Finding {
+        kind: FindingKind::UseBeforeAlloc,
+        severity: Severity::Hazard,
+        rule: "R11",
+        what: format!(
+            "{free} frees {allocation} and is not ordered after it: it may run before the memory \
+             is there"
+        ),
+        remedy: format!("add the dependency {allocation} -> {free}"),
+        nodes: vec![free, allocation],
+        edges: Vec::new(),
+        saving_bytes: 0,
+        footprint_after_bytes: None,
+    };
+    early.take(HAZARDS).map(finding).collect()
+}
+
 /// Allocations after which nothing comes that could use them before they are freed.
 pub(super) fn never_used(search: &mut Search<'_>) -> Option<Finding> {
     let graph = search.graph;
@@ -78,7 +110,7 @@ pub(super) fn never_used(search: &mut Search<'_>) -> Option<Finding> {
         .map(|(node, ..)| node)
         .filter(|node| !used.contains(node))
         .filter(|&node| {
-            let free = freed_by.get(node as usize).copied().flatten();
+            let free = freed_by[node];
             free.is_some_and(|free| !may_be_used(graph, &dependents, &users, [node, free]))
         })
         .collect();
@@ -134,10 +166,10 @@ fn may_be_used(
             if !seen.insert(next) {
                 continue;
             }
-            let could_use = match graph.nodes.get(next as usize).map(|node| node.kind) {
+            let could_use = match graph.node(next).kind {
                 // Which memory a kernel uses is known only where uses are listed.
-                Some(Kind::Kernel { .. }) => !users.contains(&next),
-                Some(Kind::Other(work)) => work.may_use_anything(),
+                Kind::Kernel { .. } => !users.contains(&next),
+                Kind::Other(work) => work.may_use_anything(),
                 _ => false,
             };
             if could_use || seen.len() > LOOKED_AT {

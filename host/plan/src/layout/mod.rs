@@ -42,7 +42,7 @@ impl Effort {
 pub struct Placed {
     /// The alloc node.
     pub node: NodeIndex,
-    /// The bytes asked for.
+    /// The bytes requested.
     pub bytes: u64,
     /// The address.
     pub address: u64,
@@ -112,7 +112,7 @@ impl Layouts {
         let change = Change::default();
         let (computed, order) = Layout::changed(graph, granularity, &change, &mut effort)?;
         let dumped = Layout::dumped(graph, granularity).map(|dumped| Layout {
-            // What is set aside depends on which allocations took new space.
+            // What is reserved depends on which allocations took new space.
             reserved_bytes: computed
                 .reserved_bytes
                 .filter(|_| dumped.is_explained_by(&computed, graph)),
@@ -331,7 +331,7 @@ impl Layout {
         let freed_by = graph.freed_by();
         let mut allocations = Vec::new();
         for (node, bytes, address) in graph.allocations() {
-            let freed_by = freed_by.get(node as usize).copied().flatten();
+            let freed_by = freed_by[node];
             allocations.push(Placed {
                 node,
                 bytes,

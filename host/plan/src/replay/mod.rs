@@ -1,4 +1,4 @@
-//! Replays a scenario through the safe layer, on a GPU or on the model.
+//! Replays a scenario through the safe layer, on a GPU or on the simulated runtime.
 //!
 //! Memory depends on alloc and free nodes, on the order of all nodes, and on how
 //! long a graph runs. So every other node is replayed by a kernel that spins for as
@@ -11,7 +11,7 @@ use std::time::Duration;
 use cudart_model::{ClockKind, Isolated, Profile};
 use serde::Serialize;
 
-use super::graph::{Freed, Graph, Kind, NodeIndex};
+use super::graph::{Freed, Graph, Kind, NodeIndex, PerNode};
 use super::scenario::{Scenario, Step};
 use super::timeline;
 use crate::Error;
@@ -20,9 +20,9 @@ use cuda_graphs::{
     Runtime, Snapshot, Stream,
 };
 
-/// Streams that are asked after each step whether they are busy. With more, the
-/// asking would take longer than the graphs run.
-const MOST_ASKED: usize = 64;
+/// Streams that are queried after each step for whether they are busy. With more, the
+/// queries would take longer than the graphs run.
+const MOST_QUERIED: usize = 64;
 
 /// The kernel that stands for every node that neither allocates nor frees.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub struct ReplayedStep {
     pub memory: Snapshot,
     /// The same on its other GPUs.
     pub others: Vec<Snapshot>,
-    /// How many streams still had work after it, where they were asked.
+    /// How many streams still had work after it, where they were queried.
     pub busy_streams: Option<usize>,
 }
 
@@ -245,20 +245,13 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
             graph.nodes.iter().any(|node| foreign(node.kind))
         };
         let mut order: Vec<usize> = (0..scenario.instances.len()).collect();
-        order.sort_by_key(|&number| {
-            scenario
-                .instances
-                .get(number)
-                .is_some_and(|instance| frees_others(&instance.graph))
-        });
+        order.sort_by_key(|&number| frees_others(&scenario.instances[number].graph));
         let mut built = vec![Built::default(); scenario.instances.len()];
         self.execs = scenario.instances.iter().map(|_| None).collect();
         // Graphs live until all are built: free nodes name what others allocate.
         let mut graphs = Vec::with_capacity(order.len());
         for number in order {
-            let Some(instance) = scenario.instances.get(number) else {
-                continue;
-            };
+            let instance = &scenario.instances[number];
             let graph = cuda_graphs::Graph::new(self.stage.runtime, self.stage.device.ordinal())?;
             let mut result = Built::default();
             let foreign = |name: Freed| match name {
@@ -276,18 +269,12 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
             };
             match exec {
                 Ok(exec) => {
-                    if let Some(slot) = self.execs.get_mut(number) {
-                        *slot = Some(exec);
-                    }
+                    self.execs[number] = Some(exec);
                 }
                 Err(error) => result.not_instantiated = Some(Failure::from(&error)),
             }
-            if let Some(slot) = self.addresses.get_mut(number) {
-                slot.clone_from(&result.addresses);
-            }
-            if let Some(slot) = built.get_mut(number) {
-                *slot = result;
-            }
+            self.addresses[number].clone_from(&result.addresses);
+            built[number] = result;
             graphs.push(graph);
         }
         Ok(built)
@@ -301,21 +288,15 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
         foreign: &dyn Fn(Freed) -> Option<(usize, NodeIndex)>,
         result: &mut Built,
     ) {
-        let mut nodes: Vec<Option<Node<'g>>> = vec![None; description.nodes.len()];
+        let mut nodes: PerNode<Option<Node<'g>>> = PerNode::new(description, None);
         // A cycle has no order; its nodes are not added, and the plan says so.
         let order = timeline::topological(description).unwrap_or_default();
         let mut after: Vec<Node<'g>> = Vec::new();
         for index in order {
-            let Some(node) = description.nodes.get(index as usize) else {
-                continue;
-            };
+            let node = description.node(index);
             after.clear();
             let dependencies = description.dependencies.of(index);
-            after.extend(
-                dependencies
-                    .iter()
-                    .filter_map(|&d| nodes.get(d as usize).copied().flatten()),
-            );
+            after.extend(dependencies.iter().filter_map(|&d| nodes[d]));
             let added = match node.kind {
                 Kind::Alloc {
                     bytes, location, ..
@@ -334,10 +315,8 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
                             result.addresses.get(&node).copied()
                         }
                         elsewhere => foreign(elsewhere).and_then(|(owner, node)| {
-                            if let Some(frees) = self.frees.get_mut(number) {
-                                frees.push((owner, node));
-                            }
-                            self.addresses.get(owner)?.get(&node).copied()
+                            self.frees[number].push((owner, node));
+                            self.addresses[owner].get(&node).copied()
                         }),
                     };
                     let unknown = match freed {
@@ -358,9 +337,7 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
             });
             // What was refused still keeps its order.
             let stands_in = added.or_else(|| self.spin(graph, &after, 0).ok());
-            if let Some(slot) = nodes.get_mut(index as usize) {
-                *slot = stands_in;
-            }
+            nodes[index] = stands_in;
         }
         if !description.spin.is_zero() {
             let spin_ns = u64::try_from(description.spin.as_nanos()).unwrap_or(u64::MAX);
@@ -458,7 +435,7 @@ impl<'s, 'rt> Replayer<'s, 'rt> {
     }
 
     fn busy_streams(&self) -> Result<Option<usize>> {
-        if self.streams.len() > MOST_ASKED {
+        if self.streams.len() > MOST_QUERIED {
             return Ok(None);
         }
         let mut busy = 0;

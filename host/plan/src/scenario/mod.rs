@@ -1,7 +1,7 @@
 //! Scenarios: graphs, streams, and a schedule of launches, waits, frees and trims.
 //!
 //! A scenario is TOML that people write and change, or is made of dumps. Either way
-//! it becomes the same thing: something that can be run on a GPU or on the model.
+//! it becomes the same thing: something that can be run on a GPU or on the simulated runtime.
 
 mod file;
 mod read;
@@ -92,7 +92,7 @@ impl Scenario {
     /// A step in words.
     #[must_use]
     pub fn label(&self, step: &Step) -> String {
-        let name = |instance: usize| self.instances.get(instance).map_or("", |i| &*i.name);
+        let name = |instance: usize| &*self.instances[instance].name;
         match *step {
             Step::Launch { instance, stream } => {
                 format!("launch {} on stream {stream}", name(instance))
@@ -174,10 +174,12 @@ impl Scenario {
             .instances
             .iter()
             .position(|instance| instance.name == graph)?;
-        let found = self.instances.get(instance)?;
-        let (index, _) = found.graph.indexed().find(|(_, candidate)| {
-            candidate.name.is(node) && matches!(candidate.kind, Kind::Alloc { .. })
-        })?;
+        let (index, _) = self.instances[instance]
+            .graph
+            .indexed()
+            .find(|(_, candidate)| {
+                candidate.name.is(node) && matches!(candidate.kind, Kind::Alloc { .. })
+            })?;
         Some((instance, index))
     }
 
@@ -197,7 +199,7 @@ impl Scenario {
         for (number, instance) in self.instances.iter().enumerate() {
             let freed_by = instance.graph.freed_by();
             for (node, _, address) in instance.graph.allocations() {
-                let freed = freed_by.get(node as usize).copied().flatten();
+                let freed = freed_by[node];
                 if let (Some(address), None) = (address, freed) {
                     by_address.entry(address).or_insert((number, node));
                 }
@@ -216,15 +218,13 @@ struct Allocation<'s> {
 
 impl fmt::Display for Allocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.scenario.instances.get(self.instance) {
-            Some(instance) => write!(
-                f,
-                "{}.{}",
-                instance.name,
-                instance.graph.node_name(self.node)
-            ),
-            None => Ok(()),
-        }
+        let instance = &self.scenario.instances[self.instance];
+        write!(
+            f,
+            "{}.{}",
+            instance.name,
+            instance.graph.node_name(self.node)
+        )
     }
 }
 

@@ -74,7 +74,7 @@ fn foreign_allocations(
     for ((graph, name), nodes) in graphs.iter().zip(graph_names).zip(node_names) {
         let freed_by = graph.freed_by();
         for (node, _, address) in graph.allocations() {
-            let freed = freed_by.get(node as usize).copied().flatten();
+            let freed = freed_by[node];
             if let (Some(address), None) = (address, freed) {
                 let node = nodes.get(node as usize).map_or("", |node| node);
                 let allocation = || format!("{name}.{node}");

@@ -1,4 +1,5 @@
-//! Schedules: planned on the model or by rule, and held against what was measured.
+//! Schedules: planned on the simulated runtime or by rule, and compared with what was
+//! measured.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::result::{Held, Outcome, PlannedBy, Schedule, ScheduleStep, Verdict, V
 use super::scenario::Scenario;
 use crate::Error;
 
-/// A scenario run on the model: the schedule, and everything that came of it.
+/// A scenario run on the simulated runtime: the schedule, and everything that came of it.
 ///
 /// # Errors
 ///
@@ -176,7 +177,7 @@ fn compare(
         let from_first = |built: &replay::Built| -> Vec<u64> {
             let mut first: BTreeMap<Option<u16>, u64> = BTreeMap::new();
             let offset = |(&node, &address): (&u32, &u64)| {
-                let on = match instance.graph.nodes[node as usize].kind {
+                let on = match instance.graph.node(node).kind {
                     Kind::Alloc { location, .. } => location.on_device(),
                     _ => None,
                 };
@@ -220,7 +221,7 @@ fn told(outcome: &Outcome) -> String {
     told
 }
 
-/// The same schedules for graphs too large to build on the model, from their
+/// The same schedules for graphs too large to simulate, from their
 /// footprints alone.
 #[derive(Debug)]
 pub struct ByRule<'l> {

@@ -18,7 +18,7 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Longer than any schedule of the model takes; its time is virtual.
+    /// Longer than any simulated schedule takes; its time is virtual.
     pub const SIMULATED: Self = Self {
         spin: Duration::from_secs(60),
     };
