@@ -35,6 +35,10 @@
     unsafe_code,
     reason = "it is called by C, calls C, and shares memory with a file"
 )]
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "no Rust program uses this crate: its documentation is for its readers"
+)]
 
 mod account;
 mod capture;
