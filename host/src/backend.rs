@@ -155,7 +155,7 @@ fn remedy(runtime: &Runtime, on_a_gpu: &str) -> String {
 /// driver, then the device, then its memory pools.
 fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i32>, Stop> {
     let Some(driver) = runtime.driver_version() else {
-        runtime.driver_query()?;
+        runtime.check_driver_version()?;
         return Err(Stop::waived(
             "there is no NVIDIA driver",
             remedy(
@@ -172,7 +172,7 @@ fn fit_devices(runtime: &Runtime, wanted: Option<DeviceChoice>) -> Result<Vec<i3
             remedy(runtime, "update the NVIDIA driver (R470 or later)"),
         ));
     }
-    runtime.versions_were_told()?;
+    runtime.check_versions()?;
     let count = match runtime.device_count() {
         Ok(count) if count > 0 => count,
         Ok(_) => {

@@ -32,7 +32,7 @@ pub struct DeviceInfo {
 }
 
 impl<'rt> Device<'rt> {
-    /// The device of this ordinal. Whether there is one, the first call tells.
+    /// The device of this ordinal. Whether there is one shows at the first call.
     #[must_use]
     pub fn new(runtime: &'rt Runtime, ordinal: i32) -> Self {
         Self { runtime, ordinal }

@@ -59,8 +59,8 @@ impl Frees {
     }
 }
 
-/// Names a graph of this process for good, so that a node can be told from a node of
-/// another graph, whatever runtime that belongs to.
+/// The number of a graph, which no other graph of this process ever has. It tells its nodes
+/// from those of other graphs, whatever runtime they belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GraphId(u64);
 

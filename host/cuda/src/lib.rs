@@ -45,6 +45,39 @@
 //! | kernels | [`Kernel`], [`SpinKernel`], [`NegatedSquares`] |
 //! | errors | [`CudaError`], [`KernelError`] |
 //!
+//! # Testing without a GPU
+//!
+//! `cudart_model::Isolated` gives a thread a simulated runtime of its own, with a clock that
+//! only calls move. It counts calls and live objects, and makes calls fail:
+//!
+//! ```
+//! use cuda_graphs::{Graph, Runtime, Stream, cudaError_t};
+//! use cudart_model::{Fault, FunctionId, Isolated, LiveObjects};
+//!
+//! fn launch_once(runtime: &Runtime) -> cuda_graphs::Result<()> {
+//!     let graph = Graph::new(runtime, 0)?;
+//!     let alloc = graph.add_alloc(&[], 1 << 20)?;
+//!     graph.add_free(&[alloc.node], alloc.address)?;
+//!     let stream = Stream::new(runtime)?;
+//!     let launched = graph.instantiate()?.launch(&stream)?;
+//!     assert!(launched.live.is_empty());
+//!     stream.synchronize()
+//! }
+//!
+//! let simulated = Isolated::deterministic();
+//! simulated.inject([Fault {
+//!     function: Some(FunctionId::cudaGraphLaunch),
+//!     call: 1,
+//!     code: cudaError_t(2),
+//! }]);
+//! let runtime = Runtime::built_in_model();
+//! let error = launch_once(&runtime).expect_err("out of memory");
+//! assert_eq!((error.call, error.code.0), ("cudaGraphLaunch", 2));
+//! assert_eq!(simulated.live_objects(), LiveObjects::default());
+//! launch_once(&runtime)?;
+//! # Ok::<(), cuda_graphs::CudaError>(())
+//! ```
+//!
 //! # What is safe
 //!
 //! Every handle borrows its [`Runtime`] and is closed when it goes out of scope, on every

@@ -3,7 +3,7 @@
 //! A live allocation can end without its owner: an AutoFree relaunch frees what the
 //! launch before it left (R19), and a free node of another graph frees what it names
 //! (R14). The launch that does so ends the allocation here, so that its
-//! [`LiveAllocation`](crate::LiveAllocation) knows and frees nothing twice.
+//! [`LiveAllocation`](crate::LiveAllocation) frees nothing twice.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};

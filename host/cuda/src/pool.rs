@@ -141,8 +141,8 @@ impl<'rt> MemoryPool<'rt> {
     #[doc(alias = "cudaMemPoolGetAttribute")]
     fn get(&self, attribute: cudaMemPoolAttr) -> Result<u64> {
         let mut bytes = 0_u64;
-        // SAFETY: the pool is the device's; every attribute that the table names is a
-        // u64, which the pointer is valid for.
+        // SAFETY: the pool is the device's; the attributes that are asked for here are u64,
+        // which the pointer is valid for.
         let code = unsafe {
             self.runtime
                 .api

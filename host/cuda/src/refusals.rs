@@ -1,7 +1,7 @@
 //! Calls that CUDA refuses for graphs with memory nodes, made to see the code.
 //!
 //! Each is written so that nothing is lost should a runtime allow it: what was made is
-//! destroyed, and the owner of what was freed knows it.
+//! destroyed, and the owner of what was freed does not free it again.
 
 use cudart_ffi::{cudaError_t, cudaGraph_t, cudaGraphNode_t};
 
@@ -25,7 +25,7 @@ impl Runtime {
             return Err(self.refusal(CALL, cudaError_t::INVALID_VALUE, why));
         }
         // SAFETY: the address is one of graph memory, so nothing else is freed. If an
-        // allocation is live there, its owner learns below that it is freed.
+        // allocation is live there, its owner is marked below as having been freed.
         let code = unsafe { self.api.cudaFree(address.as_ptr()) };
         self.check(CALL, code)?;
         self.ownership.end(address);

@@ -45,12 +45,12 @@ impl Runtime {
     /// Finds a CUDA runtime library (libcudart 11.4 or later), opens it and binds its
     /// functions. It stays open until the process ends.
     ///
-    /// Opening a library runs code in it. Which file that is, the search says: a path that
-    /// the caller names, or the installed library that any CUDA program on this machine
-    /// would load. That such a file is a CUDA runtime is part of what this crate takes as
-    /// given, as a program does that links to the library, and as `nvml-wrapper` does for
-    /// NVML. A program that gets the path from somebody whom it does not trust must not
-    /// pass it on.
+    /// Opening a library runs code in it. `libloading` and `ash` therefore make the caller
+    /// write `unsafe`; `nvml-wrapper` does not, and neither does this function. The file is
+    /// either one that the caller names, or the installed library that every CUDA program
+    /// on this machine would load, and this crate assumes that it is a CUDA runtime, as a
+    /// program does that is linked to libcudart. Do not pass a path here that comes from
+    /// somebody whom you do not trust.
     ///
     /// # Errors
     ///
@@ -148,22 +148,24 @@ impl Runtime {
         self.check("cudaDeviceSynchronize", code)
     }
 
-    /// Whether the library told both versions when it was loaded. Without a driver
-    /// some do not tell their own.
+    /// Checks that both version queries succeeded when the library was loaded. Libraries of
+    /// 11.x fail the query of their own version without a driver.
     ///
     /// # Errors
     ///
-    /// The first failed query's error.
-    pub fn versions_were_told(&self) -> Result<()> {
+    /// The error of the first query that failed: 35 `cudaErrorInsufficientDriver` without a
+    /// driver.
+    pub fn check_versions(&self) -> Result<()> {
         self.version_query(|_| true)
     }
 
-    /// Whether the library told the driver's version when it was loaded, were it 0.
+    /// Checks that the query of the driver's version succeeded when the library was loaded.
+    /// Without a driver it succeeds, and the version is 0.
     ///
     /// # Errors
     ///
     /// The query's error.
-    pub fn driver_query(&self) -> Result<()> {
+    pub fn check_driver_version(&self) -> Result<()> {
         self.version_query(|call| call == "cudaDriverGetVersion")
     }
 
@@ -175,9 +177,10 @@ impl Runtime {
         }
     }
 
-    /// What went wrong first: this error, or an earlier failure to close a handle
-    /// that went out of scope, which nothing else can report. Such a failure is
-    /// told once.
+    /// The first of two errors: this one, and the failure to close a handle that was
+    /// dropped, which nothing else reports. A failure to close is returned once.
+    ///
+    /// A program that runs several things in turn calls this after each.
     #[must_use]
     pub fn first_error(&self, error: Option<CudaError>) -> Option<CudaError> {
         let unclosed = self.close_error.take();
@@ -193,19 +196,6 @@ impl Runtime {
             log::warn!("{error}");
             self.close_error.borrow_mut().get_or_insert(error);
         }
-    }
-
-    /// On the model: the objects that are alive, by kind, in the model's order.
-    /// `None` on a real runtime, which does not tell.
-    #[must_use]
-    pub fn live_objects(&self) -> Option<Vec<u64>> {
-        let mut counts = [0; 16];
-        // SAFETY: the pointer is valid for the writes of that many counts.
-        let known = unsafe {
-            self.api
-                .cudartModelLiveObjects(counts.as_mut_ptr(), counts.len())
-        }?;
-        counts.get(..known).map(<[u64]>::to_vec)
     }
 
     /// Refuses a handle that belongs to another runtime: the library of one would take the

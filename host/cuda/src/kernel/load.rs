@@ -54,7 +54,7 @@ impl fmt::Display for KernelRoute {
     }
 }
 
-/// What of a kernel is loaded. Either form tells its own length.
+/// The form of the code that is loaded. CUDA finds the end of either form by itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Image<'i> {
     /// PTX, which the driver compiles or finds compiled in its cache. It has been read as

@@ -59,7 +59,7 @@ pub enum KernelError {
     /// The text has no kernel of this name.
     #[error("the PTX has no kernel `{0}`")]
     NoEntry(String),
-    /// It is not the kind of kernel that was asked for.
+    /// It is not the kind of kernel that the function loads.
     #[error("the kernel `{name}` {why}")]
     Unsuitable {
         /// Its name.
@@ -224,7 +224,7 @@ impl<'rt> Kernel<'rt> {
         self.module.route()
     }
 
-    /// How it was loaded, for people: `cudaLibraryLoadData`, or `cudaLibraryLoadData, as
+    /// How it was loaded, as text: `cudaLibraryLoadData`, or `cudaLibraryLoadData, as
     /// machine code`.
     #[must_use]
     pub fn loaded_by(&self) -> String {

@@ -12,11 +12,11 @@ use crate::stream::Stream;
 /// One warp: many such kernels run at once on any device.
 const ONE_WARP: LaunchConfig = LaunchConfig::new(1, 32);
 
-/// A kernel that spins for at least as many clocks of its multiprocessor as it is told, in
-/// one block of 32 threads.
+/// A kernel that spins for at least as many clocks of its multiprocessor as its argument
+/// says, in one block of 32 threads.
 ///
-/// It accesses no memory, so that launching it is safe: of PTX that somebody else has
-/// written, [`load`](Self::load) checks it.
+/// It accesses no memory, so launching it is safe. [`load`](Self::load) checks this for PTX
+/// that somebody else has written.
 ///
 /// ```
 /// use cuda_graphs::{Device, RouteChoice, Runtime, SpinKernel, Stream};
@@ -48,8 +48,8 @@ impl<'rt> SpinKernel<'rt> {
     /// # Errors
     ///
     /// As [`Kernel::load`]; [`KernelError::Unsuitable`] for a kernel with other parameters,
-    /// or one that could access memory: that is told from its instructions, of which only
-    /// those that work on registers are allowed.
+    /// or one that could access memory: only instructions that work on registers are
+    /// allowed.
     pub fn load(
         runtime: &'rt Runtime,
         ptx: &str,
@@ -134,7 +134,7 @@ impl<'rt> SpinKernel<'rt> {
         self.0.route()
     }
 
-    /// How it was loaded, for people: `cudaLibraryLoadData`, or `cudaLibraryLoadData, as
+    /// How it was loaded, as text: `cudaLibraryLoadData`, or `cudaLibraryLoadData, as
     /// machine code`.
     #[must_use]
     pub fn loaded_by(&self) -> String {
