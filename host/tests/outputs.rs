@@ -364,7 +364,7 @@ fn model_options_that_make_no_sense_are_refused() {
     bare()
         .args(&["--model-profile", "h100"])
         .ends()
-        .refused_with(64, "no built-in model profile is called \"h100\"");
+        .refused_with(64, "no built-in profile is called \"h100\"");
     bare()
         .args(&["--model-profile", "no/such.toml"])
         .ends()

@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// A point in the model's time, in nanoseconds since it started.
+/// A point in simulated time, in nanoseconds since the start.
 pub type Nanos = u64;
 
-/// Where the model's time comes from.
+/// Where simulated time comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClockKind {
-    /// The host's monotonic clock: work ends when that has passed its modelled
+    /// The host's monotonic clock: work ends when that has passed its simulated
     /// duration, and calls take the time that they take.
     #[default]
     Real,
-    /// Time advances by the modelled cost of each call, and by waiting. The same
+    /// Time advances by the assumed cost of each call, and by waiting. The same
     /// program sees the same times, bit for bit.
     Virtual,
 }
@@ -45,7 +45,7 @@ impl Clock {
         }
     }
 
-    /// Accounts for what a call costs. The host's own clock needs no accounting.
+    /// Adds what a call costs. The host's own clock needs no addition.
     pub fn charge(&mut self, cost: Nanos) {
         if let Self::Virtual(now) = self {
             *now = now.saturating_add(cost);

@@ -6,7 +6,7 @@ use core::ffi::CStr;
 /// What both calls give for a code that they don't know.
 pub const UNKNOWN: &CStr = c"unrecognized error code";
 
-/// Codes that this model returns or can be made to return, with name and text.
+/// Codes that the simulated runtime returns or can be made to return, with name and text.
 const ERRORS: &[(i32, &CStr, &CStr)] = &[
     (0, c"cudaSuccess", c"no error"),
     (1, c"cudaErrorInvalidValue", c"invalid argument"),

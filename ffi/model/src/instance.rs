@@ -1,5 +1,5 @@
-//! Which model a call talks to: the process's own, or one that a test made for
-//! its thread.
+//! Which simulated runtime a call reaches: the process's own, or one that a test made
+//! for its thread.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -17,10 +17,10 @@ use crate::functions::FunctionId;
 use crate::profile::Profile;
 use crate::runtime::{LiveObjects, Runtime};
 
-/// What a model is started with.
+/// What a simulated runtime is started with.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
-    /// The machine.
+    /// The GPU to simulate.
     pub profile: Profile,
     /// Where time comes from.
     pub clock: ClockKind,
@@ -29,7 +29,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What the environment asks for, as [`configure`] lists it.
+    /// What the environment chooses, as [`configure`] lists it.
     ///
     /// # Errors
     ///
@@ -61,12 +61,13 @@ pub fn profile_named(name: &str) -> Result<Profile, String> {
     Profile::from_toml(&text).map_err(|error| format!("{name:?}: {error}"))
 }
 
-/// The process's model has been started already, by [`configure`] or by a call.
+/// The process's simulated runtime has been started already, by [`configure`] or by a
+/// call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the model runtime has been started already; configure it before the first call")]
+#[error("the simulated runtime has been started already; configure it before the first call")]
 pub struct AlreadyStarted;
 
-/// Starts the process's model. Without it the first call does, from the
+/// Starts the process's simulated runtime. Without it the first call does, from the
 /// environment: `CUDART_MODEL_PROFILE` (a built-in name or a TOML file),
 /// `CUDART_MODEL_CLOCK` (`real` or `virtual`), `CUDART_MODEL_FAULT` (as
 /// [`Fault`] reads it).
@@ -111,7 +112,7 @@ pub(crate) fn process_if_started() -> Option<&'static Instance> {
     PROCESS.get().map(|instance| &**instance)
 }
 
-/// One model: its runtime, and what is counted beside it.
+/// One simulated runtime, and what is counted beside it.
 #[derive(Debug)]
 pub(crate) struct Instance {
     state: Mutex<State>,
@@ -131,7 +132,7 @@ pub(crate) struct State {
     pub(crate) corrupted: Option<cudaError_t>,
     /// The functions that faults made to fail, in order.
     pub(crate) faults_hit: Vec<FunctionId>,
-    /// The environment asked for something that is not there.
+    /// The environment names something that is not there.
     pub(crate) misconfigured: bool,
     /// The process is a forked child, and the parent had used CUDA before.
     pub(crate) forked: bool,
@@ -141,7 +142,7 @@ pub(crate) struct State {
 impl State {
     /// The process has forked, and this is the child's state.
     pub(crate) fn note_fork(&mut self) {
-        self.forked |= self.calls > 0;
+        self.forked |= self.calls > 0 || self.runtime.driver_is_initialized();
         self.runtime.note_fork(self.forked);
     }
 }
@@ -163,8 +164,8 @@ impl Instance {
         }
     }
 
-    /// From the environment. What it names wrongly is said once on standard
-    /// error, and every call that needs a driver then ends in 3.
+    /// From the environment. What it names wrongly is reported once on standard
+    /// error, and every call that needs a driver then returns 3.
     fn from_environment() -> Self {
         match Config::from_environment() {
             Ok(config) => Self::new(config),
@@ -249,7 +250,7 @@ pub(crate) fn with_per_thread_default<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Sets the thread's last error in the model that its calls go to.
+/// Sets the thread's last error in the simulated runtime that its calls reach.
 pub(crate) fn set_last_error(error: cudaError_t) {
     let (_, mut state) = current();
     state.last_error = error;
@@ -279,7 +280,7 @@ thread_local! {
 
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
-/// The model that this thread's calls go to, and the thread's state in it.
+/// The simulated runtime that this thread's calls reach, and the thread's state in it.
 pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     let here = THREAD.try_with(|thread| {
         let thread = thread.borrow();
@@ -288,7 +289,7 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
             None => (None, thread.process),
         }
     });
-    // While a thread ends its storage may be gone: the process's model then.
+    // While a thread ends its storage may be gone: the process's runtime then.
     let (instance, mut state) = here.unwrap_or((None, ThreadState::FRESH));
     if state.number == 0 {
         state.number = THREADS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -298,7 +299,7 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     (instance, state)
 }
 
-/// Keeps the thread's state in the model that [`current`] gave.
+/// Keeps the thread's state in the simulated runtime that [`current`] returned.
 pub(crate) fn keep(state: ThreadState) {
     // Nothing is left to keep it in while the thread ends.
     let _ = THREAD.try_with(|thread| {
@@ -310,8 +311,9 @@ pub(crate) fn keep(state: ThreadState) {
     });
 }
 
-/// A model of its own: while it lives, calls of the thread that made it go to it
-/// and not to the process's. For tests. Nested ones are left in reverse order.
+/// A simulated runtime for one thread: while this lives, the calls of the thread that
+/// made it reach it, and not the process's. For tests. Nested ones are left in reverse
+/// order.
 #[derive(Debug)]
 pub struct Isolated {
     instance: Arc<Instance>,
@@ -320,7 +322,7 @@ pub struct Isolated {
 }
 
 impl Isolated {
-    /// Starts a model and sends this thread's calls to it.
+    /// Starts a simulated runtime that this thread's calls reach.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let instance = Arc::new(Instance::new(config));
@@ -367,13 +369,13 @@ impl Isolated {
             .unwrap_or(0)
     }
 
-    /// The model's time, in nanoseconds since it was made.
+    /// The simulated time, in nanoseconds since the start.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.instance.lock().runtime.now()
     }
 
-    /// Moves a virtual clock forward without a call; a real one takes no orders.
+    /// Moves a virtual clock forward without a call. A real one stays as it is.
     pub fn advance(&self, nanoseconds: Nanos) {
         self.instance.lock().runtime.clock_mut().charge(nanoseconds);
     }

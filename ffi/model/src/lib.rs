@@ -7,25 +7,25 @@
 //! - [`c_api`] exports the C functions, and is the only unsafe code.
 //! - [`runtime`] is the state of one simulated runtime and what each call does to it.
 //! - [`memory`] holds the rules of graph memory: addresses, physical memory, contents.
-//! - [`objects`] are streams, graphs and graph execs; [`kernels`] reads and runs PTX.
-//! - [`profile`] is the GPU to simulate, [`clock`] its time, [`faults`] the calls that
-//!   must fail, [`instance`] which simulated runtime a call reaches.
+//! - [`objects`] are streams, graphs and graph execs; `kernels` reads and runs PTX.
+//! - [`Profile`] is the GPU to simulate, [`ClockKind`] its time, a [`Fault`] a call that
+//!   must fail. `instance` decides which simulated runtime a call reaches.
 //!
 //! Rules R1 to R55 and measurements M1 to M18 are those of the project's rule
 //! list. What this crate cannot show, and why: [`limits`].
 
 pub mod c_api;
-pub mod clock;
-pub mod errors;
+mod clock;
+mod errors;
 mod exports;
-pub mod faults;
+mod faults;
 pub mod functions;
-pub mod instance;
-pub mod kernels;
+mod instance;
+mod kernels;
 pub mod limits;
 pub mod memory;
 pub mod objects;
-pub mod profile;
+mod profile;
 pub mod runtime;
 
 pub use c_api::symbol;
@@ -33,5 +33,5 @@ pub use clock::ClockKind;
 pub use faults::Fault;
 pub use functions::FunctionId;
 pub use instance::{AlreadyStarted, Config, Isolated, configure, profile_named};
-pub use profile::Profile;
+pub use profile::{Profile, ProfileError};
 pub use runtime::LiveObjects;

@@ -121,7 +121,7 @@ impl Call<'_> {
         self.runtime().work().waiters -= 1;
     }
 
-    /// Waits until the model's clock has reached `time`.
+    /// Waits until the simulated clock has reached `time`.
     pub(super) fn wait_until(&mut self, time: Nanos) {
         self.do_work();
         let Some(left) = self.runtime().clock_mut().wait_until(time) else {
@@ -267,7 +267,7 @@ fn price(function: FunctionId, costs: &Costs) -> f64 {
     }
 }
 
-/// Runs a call that looks at the model without being counted.
+/// Runs a call that looks at the simulated runtime without being counted.
 pub(super) fn look<T>(body: impl FnOnce(&State) -> T) -> T {
     let (instance, _) = instance::current();
     let state = instance.lock();

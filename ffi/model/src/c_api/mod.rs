@@ -36,7 +36,7 @@ use crate::exports::{exported_functions, with_those_of_other_programs};
 macro_rules! export {
     ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
         $(
-            #[doc = concat!("`", stringify!($name), "` of the model.")]
+            #[doc = concat!("`", stringify!($name), "` of the simulated runtime.")]
             ///
             /// # Safety
             ///
@@ -50,7 +50,7 @@ macro_rules! export {
             }
         )*
 
-        /// The model's function of a C name, as a table binds it.
+        /// The simulated function of a C name, as a table binds it.
         #[must_use]
         pub fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
             let name = name.to_bytes();

@@ -1,6 +1,8 @@
 //! Reading and writing through a program's pointers.
 
+use core::alloc::Layout;
 use core::ffi::{CStr, c_char, c_void};
+use core::ptr::NonNull;
 
 use cudart_ffi::cudaError_t;
 
@@ -93,6 +95,45 @@ pub(crate) fn host_holds(address: u64, bytes: &[u8]) -> bool {
     // SAFETY: the program promises this range; it is only read.
     let there = unsafe { core::slice::from_raw_parts(address as *const u8, bytes.len()) };
     there == bytes
+}
+
+/// Zeroed memory of the host for the program, aligned as pages are. It takes pages of the
+/// machine only where it is written, and is freed when this goes.
+#[derive(Debug)]
+pub(crate) struct HostPages {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the memory belongs to this alone, and nothing here reads or writes it.
+unsafe impl Send for HostPages {}
+
+impl HostPages {
+    /// What the addresses are multiples of.
+    const ALIGNMENT: usize = 4096;
+
+    /// So many bytes, more than none. `None`: the host has not so many.
+    pub(crate) fn new(bytes: usize) -> Option<Self> {
+        // Zeroed memory of a small alignment comes untouched from the system, that of a
+        // page's is written by the standard library.
+        let whole = bytes.checked_add(Self::ALIGNMENT)?;
+        let layout = Layout::from_size_align(whole, align_of::<u128>()).ok()?;
+        // SAFETY: the layout has bytes.
+        let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+        Some(Self { start, layout })
+    }
+
+    /// The first address, a multiple of a page.
+    pub(crate) fn address(&self) -> u64 {
+        (self.start.as_ptr() as u64).next_multiple_of(Self::ALIGNMENT as u64)
+    }
+}
+
+impl Drop for HostPages {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed once.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
 }
 
 /// Calls a function that the program gave for a host node.

@@ -19,7 +19,7 @@ pub struct KernelCode {
     /// It reads `%clock` or `%clock64`: taken as spinning for as many SM clocks
     /// as its first 64-bit parameter says.
     pub reads_clock: bool,
-    /// What it does to memory, if the model can run it.
+    /// What it does to memory, if the simulated runtime can run it.
     pub program: Option<Arc<Program>>,
 }
 

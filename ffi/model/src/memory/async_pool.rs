@@ -1,7 +1,8 @@
 //! Stream-ordered memory: a device's default pool, what `cudaMallocAsync` takes from.
 //!
-//! Simpler than the driver's: each allocation gets new addresses, and only the sizes
-//! decide what the pool holds. It is apart from the graphs' memory (R44).
+//! It is simpler than the driver's: each allocation gets new addresses while there are
+//! any, and only the sizes decide what the pool holds. It is apart from the graphs'
+//! memory (R44).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

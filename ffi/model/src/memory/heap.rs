@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 use crate::memory::contents::Contents;
 use crate::memory::va_window::VaWindow;
 
-/// Physical memory behind plain allocations comes in these units.
+/// Physical memory for plain allocations comes in these units.
 const UNIT: u64 = 2 << 20;
 /// What plain addresses are multiples of.
 const STEP: u64 = 512;
@@ -58,7 +58,7 @@ impl Heap {
         }
     }
 
-    /// Physical bytes behind all allocations.
+    /// Physical bytes of all allocations.
     #[must_use]
     pub fn physical_bytes(&self) -> u64 {
         self.physical

@@ -1,14 +1,14 @@
-//! The physical memory behind a device's graph allocations.
+//! The physical memory that backs a device's graph allocations.
 //!
-//! A block of physical memory can stand behind addresses of several graphs at
+//! A block of physical memory can back addresses of several graphs at
 //! once, as long as these cannot run at once (R35 to R37). *Used* counts the
 //! blocks that an address of some graph is mapped to, *reserved* all blocks that
 //! the pool holds (R48).
 //!
-//! The documents say what may be shared and not who gets what. That is modelled
-//! after recordings of an H200 (driver 580, CUDA 13.0), in which these showed:
+//! The documents say what may be shared, and not which graph gets which block. The rules
+//! for that come from recordings of an H200 (driver 580, CUDA 13.0):
 //!
-//! - Every block that a graph has set aside gets a physical one at launch or
+//! - Every block of addresses that a graph has reserved gets a physical one at launch or
 //!   upload, touched by an allocation or not. The mapping belongs to the graph:
 //!   it survives the exec, and only a trim or another mapping ends it.
 //! - At a launch or upload a block stays where it is if an unfreed allocation of
@@ -32,7 +32,7 @@
 //! they show in the attributes and in what moves: how many graphs have part of an
 //! allocation in it, and how many unfreed allocations touch it. So *used* can fall at
 //! a launch, and a block can stay held for ever after an upload of a new exec while an
-//! allocation of the old one was alive.
+//! allocation of the old one was live.
 
 use std::cmp::Reverse;
 
@@ -47,7 +47,7 @@ use crate::objects::id::{ExecId, StreamId};
 #[derive(Debug)]
 struct Block {
     /// Graphs that have part of an allocation there. Counted as the H200 counts:
-    /// a block that was only set aside is not counted when it is mapped and is
+    /// a block that was only reserved is not counted when it is mapped and is
     /// counted off when it is unmapped, so this may be too low, or below 0.
     mapped: i32,
     /// Unfreed allocations that touch it (R36, R42), counted the same way: a free
@@ -79,7 +79,7 @@ pub struct Mapped {
     pub block: u64,
     /// What is behind it: nothing before the first launch, stale after a trim.
     physical: Option<BlockId>,
-    /// An allocation touches it. The last blocks of what a graph has set aside
+    /// An allocation touches it. The last blocks of what a graph has reserved
     /// may be reserved and never touched.
     pub touched: bool,
     /// It counts as a mapping of the physical block.

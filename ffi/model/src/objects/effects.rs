@@ -12,7 +12,7 @@ use crate::memory::graph_memory::AllocationRef;
 /// Something that changes what memory holds, or that a program sees.
 #[derive(Debug, Clone)]
 pub enum Effect {
-    /// A kernel that the model can run.
+    /// A kernel that the simulated runtime can run.
     Kernel(KernelRun),
     /// A memset.
     Set(Fill),

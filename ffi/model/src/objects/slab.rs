@@ -107,17 +107,6 @@ impl<K: Kind, T> Slab<K, T> {
                 Some((id, entry.value.as_ref()?))
             })
     }
-
-    /// Every object with its id, in the order of their places.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<K>, &mut T)> {
-        self.entries
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(index, entry)| {
-                let id = Id::new(u32::try_from(index).ok()?, entry.generation);
-                Some((id, entry.value.as_mut()?))
-            })
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Streams and events: when the work handed to the device ends.
+//! Streams and events: when the work submitted to the device ends.
 //!
-//! The end of every piece of work is known when it is handed over, so a stream
+//! The end of every piece of work is known when it is submitted, so a stream
 //! is a time and an event is a time.
 
 use crate::clock::Nanos;

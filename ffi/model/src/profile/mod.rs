@@ -1,4 +1,4 @@
-//! What the modelled machine is: devices, memory, versions, costs.
+//! The GPU to simulate: devices, memory, versions, costs.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::memory::address::Granularity;
 
 const MIB: u64 = 1 << 20;
 
-/// A machine for the model to be. Built-in ones by [`Profile::built_in`], others
+/// A GPU to simulate. Built-in ones by [`Profile::built_in`], others
 /// from TOML by [`Profile::from_toml`]; the files beside this module say of each
 /// value whether it was measured or is assumed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Profile {
     pub devices: i32,
     /// 1000 x major + 10 x minor, or 0 for no driver at all.
     pub driver_version: i32,
-    /// The runtime that the model answers like, in the same form.
+    /// The version of the runtime to simulate, in the same form.
     pub runtime_version: i32,
     /// Device attribute 115 (R54).
     pub memory_pools_supported: bool,
@@ -69,10 +69,10 @@ pub struct Addresses {
 pub struct MemoryProfile {
     /// The device's memory.
     pub total_bytes: u64,
-    /// What is taken before the program asks for anything: the context, and
+    /// What is taken before the program requests anything: the context, and
     /// whatever else uses the device.
     pub in_use_at_start_bytes: u64,
-    /// The unit of physical memory behind graph allocations, MiB (M1).
+    /// The granularity of the physical memory of graph allocations, MiB (M1).
     pub block_mib: u64,
     /// What graph addresses are multiples of, bytes (M16).
     pub address_step: u64,
@@ -117,13 +117,13 @@ pub struct Costs {
 #[non_exhaustive]
 pub enum ProfileError {
     /// The TOML does not parse, or a value has the wrong type or is missing.
-    #[error("not a model profile: {}", .0.message())]
+    #[error("not a profile of a GPU: {}", .0.message())]
     Toml(#[from] toml::de::Error),
-    /// A value that no machine can have.
-    #[error("not a model profile: {0}")]
+    /// A value that no GPU can have.
+    #[error("not a profile of a GPU: {0}")]
     Value(&'static str),
     /// No built-in profile has this name.
-    #[error("no built-in model profile is called {0:?}; there are {names}", names = Profile::BUILT_IN.map(|(name, _)| name).join(", "))]
+    #[error("no built-in profile is called {0:?}; there are {names}", names = Profile::BUILT_IN.map(|(name, _)| name).join(", "))]
     Unknown(String),
 }
 
@@ -154,7 +154,7 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// A text that does not parse, or a value that no machine can have.
+    /// A text that does not parse, or a value that no GPU can have.
     pub fn from_toml(text: &str) -> Result<Self, ProfileError> {
         let profile: Self = toml::from_str(text)?;
         profile.check()?;
@@ -245,7 +245,7 @@ impl Profile {
         self.memory.total_bytes
     }
 
-    /// Bytes taken before the program asks for anything.
+    /// Bytes taken before the program requests anything.
     #[must_use]
     pub fn start_bytes(&self) -> u64 {
         self.memory.in_use_at_start_bytes

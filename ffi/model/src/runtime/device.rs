@@ -21,7 +21,7 @@ pub struct Properties {
     pub multiprocessors: i32,
 }
 
-/// The value of a device attribute, for those that the model answers.
+/// The value of a device attribute, for those that the simulated runtime answers.
 fn attribute_value(attribute: cudaDeviceAttr, profile: &Profile) -> Option<i32> {
     let to_int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     Some(match attribute {
@@ -69,7 +69,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for the device, 1 for an attribute that the model does not answer.
+    /// 101 for the device, 1 for an attribute that the simulated runtime does not answer.
     pub fn device_attribute(&self, attribute: cudaDeviceAttr, device: i32) -> Outcome<i32> {
         self.device(device)?;
         attribute_value(attribute, &self.profile).ok_or(cudaError_t::INVALID_VALUE)

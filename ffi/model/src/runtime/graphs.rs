@@ -12,7 +12,7 @@ use crate::objects::effects::Effect;
 use crate::objects::graph::{Graph, Node, NodePlace, Work};
 use crate::objects::id::{GraphId, Id, NodeId};
 
-/// What an alloc node asks for.
+/// What an alloc node requests.
 #[derive(Debug, Clone)]
 pub struct AllocRequest {
     /// Only pinned memory is accepted.
@@ -438,7 +438,7 @@ impl Runtime {
                 .add_free(&graph.order, number, address)
                 .map_err(|_| refused)?;
             allocation.freed_here = true;
-            // An exec that is older than this node may have left it alive.
+            // An exec that is older than this node may have left it live.
             if !allocation.live {
                 self.unfreed.remove(&address);
             }

@@ -8,14 +8,7 @@
 use cudart_ffi::cudaError_t;
 
 use super::{Outcome, Runtime};
-
-/// Pages are what the host's memory is given out in.
-const PAGE: usize = 4096;
-
-/// A page, aligned as one.
-#[derive(Debug, Clone)]
-#[repr(align(4096))]
-struct Page(#[allow(dead_code, reason = "only its address is used")] [u8; PAGE]);
+use crate::c_api::pointers::HostPages;
 
 /// An allocation of the host's memory.
 #[derive(Debug)]
@@ -23,7 +16,7 @@ pub(super) struct HostAllocation {
     /// Its pages. The program writes to them through its pointer, the simulation through
     /// the same address; nothing here reads or moves them.
     #[allow(dead_code, reason = "it owns what the address points at")]
-    pages: Vec<Page>,
+    pages: HostPages,
     bytes: u64,
     managed: bool,
 }
@@ -42,14 +35,9 @@ impl Runtime {
                 Ok(0)
             };
         }
-        let wanted = usize::try_from(bytes).map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
-        let count = wanted.div_ceil(PAGE);
-        let mut pages = Vec::new();
-        pages
-            .try_reserve_exact(count)
-            .map_err(|_| cudaError_t::MEMORY_ALLOCATION)?;
-        pages.resize(count, Page([0; PAGE]));
-        let address = pages.as_mut_ptr() as u64;
+        let pages = usize::try_from(bytes).ok().and_then(HostPages::new);
+        let pages = pages.ok_or(cudaError_t::MEMORY_ALLOCATION)?;
+        let address = pages.address();
         self.host.insert(
             address,
             HostAllocation {

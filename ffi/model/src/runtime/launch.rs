@@ -146,7 +146,7 @@ impl Runtime {
         if let Some(memory) = memory {
             remapped = self.bind(id, memory, stream)?;
         }
-        // With an allocation alive all stays where it is, and the stream need not
+        // With a live allocation all stays where it is, and the stream need not
         // wait.
         if memory.is_none_or(|memory| self.live_of(memory).is_empty()) {
             self.enqueue(stream, 0, previous);

@@ -1,4 +1,4 @@
-//! The state of one modelled CUDA runtime, and what its calls do to it.
+//! The state of one simulated CUDA runtime, and what its calls do to it.
 //!
 //! Everything here is safe Rust on plain values; pointers and C strings stay in
 //! the ABI layer. Each method is one runtime function, by topic:
@@ -105,7 +105,7 @@ struct Device {
     /// The segments that graphs have reserved: by first address, the address after the
     /// last and the memory of the graph.
     reserved: BTreeMap<u64, (u64, MemoryId)>,
-    /// When all work handed to it so far is over.
+    /// When all work submitted to it so far is over.
     end: Nanos,
     /// The same for its blocking streams, which the default stream waits for.
     blocking_end: Nanos,
@@ -114,7 +114,7 @@ struct Device {
     created_bytes: u64,
 }
 
-/// One modelled runtime.
+/// One simulated runtime.
 #[derive(Debug)]
 pub struct Runtime {
     profile: Profile,
@@ -155,7 +155,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A fresh process on the profile's machine.
+    /// A fresh process on the profile's GPUs.
     #[must_use]
     pub fn new(profile: Profile, clock: ClockKind) -> Self {
         let mut streams = Slab::default();
@@ -214,7 +214,7 @@ impl Runtime {
         }
     }
 
-    /// The machine.
+    /// The GPU to simulate.
     #[must_use]
     pub fn profile(&self) -> &Profile {
         &self.profile

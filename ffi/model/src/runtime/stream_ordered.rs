@@ -8,7 +8,7 @@ use super::{KernelRequest, Outcome, Runtime};
 use crate::objects::effects::{Effect, KernelRun};
 
 /// What the handles of the default pools are above: a device's number is added. No
-/// other handle of the model is so small.
+/// other handle is so small.
 const DEFAULT_POOL: u64 = 0x1000;
 
 impl Runtime {
@@ -172,7 +172,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// What a kernel does to memory, if the model can run it.
+    /// What a kernel does to memory, if the simulated runtime can run it.
     pub(super) fn kernel_effect(
         &self,
         request: &KernelRequest,

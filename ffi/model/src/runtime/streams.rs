@@ -370,7 +370,7 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 
-    /// Hands work to a stream: it starts when the stream, what the stream waits
+    /// Submits work to a stream: it starts when the stream, what the stream waits
     /// for, and `not_before` are over. Returns when it ends.
     pub(super) fn enqueue(&mut self, id: StreamId, duration: Nanos, not_before: Nanos) -> Nanos {
         let now = self.now();
@@ -383,7 +383,7 @@ impl Runtime {
         end
     }
 
-    /// When work handed to the stream could start. The legacy default stream and
+    /// When work submitted to the stream could start. The legacy default stream and
     /// the blocking streams wait for each other.
     fn start_in(&self, stream: Stream, not_before: Nanos) -> Nanos {
         let own = stream.end.max(not_before);

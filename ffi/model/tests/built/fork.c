@@ -39,6 +39,8 @@ FUNCTION(cudaGraphInstantiateWithFlags, H *, H, unsigned long long); FUNCTION(cu
 FUNCTION(cudaDeviceGetGraphMemAttribute, int, int, void *); FUNCTION(cudaDeviceSetGraphMemAttribute, int, int, void *); FUNCTION(cudaDeviceGraphMemTrim, int);
 FUNCTION(cudaLibraryLoadData, H *, const void *, void *, void **, unsigned, void *, void **, unsigned);
 
+FUNCTION(cuInit, unsigned); FUNCTION(cuDriverGetVersion, int *); FUNCTION(cuDeviceGetCount, int *); FUNCTION(cuCtxGetCurrent, H *); FUNCTION(cuMemGetInfo_v2, size_t *, size_t *); FUNCTION(cuStreamCreate, H *, unsigned); FUNCTION(cuGraphCreate, H *, unsigned); FUNCTION(cuCtxSynchronize, void);
+
 static const char *state;
 struct answer { E code; int has_value, value; };
 
@@ -185,6 +187,7 @@ int main(int argc, char **argv) {
     sequence("devices", 1);
     sequence("grandchild", 2);
     sequence("memory", 3);
+    CALL(cuInit, 0); VALUE(cuDriverGetVersion, &v); VALUE(cuDeviceGetCount, &v); CALL(cuCtxGetCurrent, &h); CALL(cuMemGetInfo_v2, &size, &size2); CALL(cuStreamCreate, &h, 0); CALL(cuGraphCreate, &h, 0); CALL(cuCtxSynchronize);
     if (used) printf("%s parent afterwards launch %d sync %d\n", state, cudaGraphLaunch(x, s), cudaStreamSynchronize(s));
     return 0;
 }

@@ -182,7 +182,7 @@ fn the_environment_chooses_profile_and_faults() {
     assert!(failed.contains("cudaErrorMemoryAllocation"), "{failed}");
     let unknown = with("CUDART_MODEL_PROFILE", "h100");
     assert!(
-        unknown.contains("no built-in model profile is called \"h100\""),
+        unknown.contains("no built-in profile is called \"h100\""),
         "{unknown}"
     );
     assert!(

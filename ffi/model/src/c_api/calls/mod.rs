@@ -130,7 +130,7 @@ pub(super) unsafe fn cudaDeviceGetAttribute(
     })
 }
 
-/// Where the fields of `cudaDeviceProp` that the model fills in lie. The name,
+/// Where the fields of `cudaDeviceProp` that are filled in lie. The name,
 /// the memory and the capability are at the same place in every version.
 struct PropertyLayout {
     clock_rate: Option<usize>,
@@ -607,7 +607,7 @@ pub(super) unsafe fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
     })
 }
 
-// The model's own
+// The simulated runtime's own
 
 const DESCRIPTION: &CStr = match CStr::from_bytes_with_nul(
     concat!(

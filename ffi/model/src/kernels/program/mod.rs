@@ -1,4 +1,4 @@
-//! Kernels that the model can run: PTX of whole numbers, loads, stores and jumps.
+//! Kernels that the simulated runtime can run: PTX of whole numbers, loads, stores and jumps.
 //!
 //! It is what a compiler makes of a kernel that computes with integers and touches
 //! global memory, and no more. An entry with any other instruction has no
