@@ -1,4 +1,5 @@
-//! NVIDIA's tools and libraries as Python wheels, unpacked below `target/`.
+//! NVIDIA's tools and libraries, and what `dist --wheel` builds with, as Python wheels,
+//! unpacked below `target/`.
 //!
 //! The checks against real files (ptxas, nvdisasm, headers, `libcudart`) need
 //! neither a GPU nor an installed toolkit: NVIDIA publishes each as a wheel.
@@ -311,8 +312,10 @@ fn unpack(wheel: &Path, into: &Path) -> anyhow::Result<()> {
     make_programs_executable(into, false)
 }
 
-/// Python's zipfile drops the mode bits; everything in a `bin` folder is a
-/// program again.
+/// Folders whose files are programs. Python's zipfile drops the mode bits.
+const PROGRAMS: [&str; 3] = ["bin", "scripts", "ziglang"];
+
+/// Everything in a folder of programs is a program again.
 #[cfg(unix)]
 fn make_programs_executable(dir: &Path, in_bin: bool) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -320,7 +323,10 @@ fn make_programs_executable(dir: &Path, in_bin: bool) -> anyhow::Result<()> {
     for entry in fs::read_dir(dir)?.flatten() {
         let path = entry.path();
         if path.is_dir() {
-            make_programs_executable(&path, in_bin || entry.file_name() == "bin")?;
+            make_programs_executable(
+                &path,
+                in_bin || PROGRAMS.iter().any(|name| entry.file_name() == *name),
+            )?;
         } else if in_bin {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         }

@@ -97,3 +97,46 @@ fn rust_cuda_is_pinned_to_one_revision_by_its_public_address() {
     // glam from 0.33 on does not compile in cuda_std, which bounds it only below.
     assert!(lock.contains("name = \"glam\"\nversion = \"0.30.9\"\n"));
 }
+
+/// Licences of crates that may be linked into what is packed; `cargo xtask dist` adds their
+/// texts.
+const LICENCES: [&str; 9] = [
+    "MIT",
+    "Apache-2.0",
+    "Unicode-3.0",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "CC0-1.0",
+    "MIT-0",
+    "Unlicense",
+];
+
+/// Whether a crate may be used: one of the alternatives of its SPDX expression consists of
+/// allowed licences.
+fn is_allowed(expression: &str) -> bool {
+    let plain = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    plain.split(" OR ").any(|alternative| {
+        alternative.split(" AND ").all(|licence| {
+            let licence = licence.trim();
+            let licence = licence.split(" WITH ").next().unwrap_or(licence);
+            LICENCES.contains(&licence)
+        })
+    })
+}
+
+#[test]
+fn every_crate_has_a_licence_that_may_be_packed() {
+    assert!(is_allowed("(MIT OR Apache-2.0) AND Unicode-3.0"));
+    assert!(is_allowed("Apache-2.0 WITH LLVM-exception OR MIT"));
+    assert!(!is_allowed("GPL-3.0"));
+    assert!(!is_allowed("MIT AND GPL-3.0"));
+    let metadata = reachable();
+    let packages = metadata["packages"].as_array().unwrap();
+    let refused: Vec<String> = packages
+        .iter()
+        .filter(|package| !is_allowed(package["license"].as_str().unwrap_or("none")))
+        .map(|package| format!("{}: {}", package["name"], package["license"]))
+        .collect();
+    assert_eq!(refused, Vec::<String>::new());
+}

@@ -1,6 +1,8 @@
 //! `cargo xtask dist`: one archive with the program, its completions, its manual,
 //! the schema of its results, the licences, and the notices of what is linked into it.
 
+mod wheel;
+
 use std::env;
 use std::fs;
 use std::io::Write;
@@ -23,6 +25,9 @@ pub struct Args {
     /// The graph-memory-footprint to run, instead of building it.
     #[arg(long, value_name = "PATH")]
     pub program: Option<PathBuf>,
+    /// Make a Python wheel for Linux with glibc 2.17 or later, instead of the archive.
+    #[arg(long, conflicts_with_all = ["output", "program"])]
+    pub wheel: bool,
 }
 
 /// Shells, as the program names them, with the file that each looks for.
@@ -48,6 +53,9 @@ const FILES: [&str; 5] = [
 ///
 /// When the program cannot be built or run, or a file cannot be written.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
+    if args.wheel {
+        return wheel::run(root);
+    }
     let program = host::program(args.program.as_deref(), root)?;
     let outputs = Outputs::new([&program]);
     let archive = match &args.output {

@@ -1,0 +1,169 @@
+//! `cargo xtask dist --wheel`: a Python wheel with the program, the watch library and the
+//! simulated runtime, for Linux with glibc 2.17 or later.
+//!
+//! maturin makes the wheel; zig links against an old glibc, whatever this machine has. All
+//! three tools are wheels themselves, of the list that `crate::wheels` keeps.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::Context;
+
+use crate::host;
+use crate::trouble::Trouble;
+use crate::{notices, wheels};
+
+/// The oldest glibc that the wheel runs with, which is that of Rust's own libraries.
+const GLIBC: &str = "2.17";
+
+/// Packages whose libraries the wheel holds, and the libraries.
+const LIBRARIES: [(&str, &str); 2] = [
+    ("graph-memory-watch", "libgraph_memory_watch.so"),
+    ("cudart-model", "libcudart_model.so"),
+];
+
+/// Writes the wheel below `target/dist`.
+///
+/// # Errors
+///
+/// On another system than Linux, and when a tool cannot be fetched or fails.
+pub fn run(root: &Path) -> anyhow::Result<ExitCode> {
+    if !cfg!(target_os = "linux") {
+        return Err(Trouble::new(
+            "the wheel is for Linux, and is built there",
+            "build it on Linux; `cargo xtask dist` makes an archive here",
+        )
+        .into());
+    }
+    let tools = Tools::fetch(root)?;
+    let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    tools.build_libraries(root, &target)?;
+    let project = stage(root, &target)?;
+    let out = host::target_folder(root).join("dist");
+    let mut maturin = tools.command(&tools.maturin);
+    maturin
+        .current_dir(&project)
+        .args(["build", "--release", "--locked", "--zig", "--quiet"])
+        .args(["--target", &target])
+        .args(["--compatibility", "manylinux_2_17"])
+        .arg("--manifest-path")
+        .arg(root.join("host/Cargo.toml"))
+        .arg("--out")
+        .arg(&out);
+    finish(&mut maturin, "maturin")?;
+    let wheel = newest_wheel(&out)?;
+    println!("{}", wheel.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Tools {
+    maturin: PathBuf,
+    zigbuild: PathBuf,
+    zig: PathBuf,
+}
+
+impl Tools {
+    fn fetch(root: &Path) -> anyhow::Result<Self> {
+        let maturin = wheels::fetch(root, "maturin", None)?;
+        let zigbuild = wheels::fetch(root, "cargo-zigbuild", None)?;
+        let zig = wheels::fetch(root, "ziglang", None)?;
+        Ok(Self {
+            maturin: wheels::file(&maturin, "scripts/maturin")?,
+            zigbuild: wheels::file(&zigbuild, "scripts/cargo-zigbuild")?,
+            zig: wheels::file(&zig, "ziglang/zig")?,
+        })
+    }
+
+    /// A tool that finds zig, and no flags that were meant for another build.
+    fn command(&self, tool: &Path) -> Command {
+        let mut command = Command::new(tool);
+        command
+            .env("CARGO_ZIGBUILD_ZIG_PATH", &self.zig)
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .stdout(Stdio::from(std::io::stderr()));
+        command
+    }
+
+    fn build_libraries(&self, root: &Path, target: &str) -> anyhow::Result<()> {
+        let mut build = self.command(&self.zigbuild);
+        build
+            .current_dir(root)
+            .args(["zigbuild", "--release", "--locked", "--quiet", "--target"])
+            .arg(format!("{target}.{GLIBC}"));
+        for (package, _) in LIBRARIES {
+            build.args(["--package", package]);
+        }
+        finish(&mut build, "cargo-zigbuild")
+    }
+}
+
+/// The Python project with everything that goes into the wheel, in a folder of its own.
+fn stage(root: &Path, target: &str) -> anyhow::Result<PathBuf> {
+    let project = host::target_folder(root).join("dist/python");
+    if project.exists() {
+        fs::remove_dir_all(&project)
+            .with_context(|| format!("cannot empty {}", project.display()))?;
+    }
+    let put = |file: &str, content: &[u8]| -> anyhow::Result<()> {
+        let path = project.join(file);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let source = root.join("host/python");
+    for file in [
+        "pyproject.toml",
+        "graph_memory_footprint/__init__.py",
+        "graph_memory_footprint/__main__.py",
+    ] {
+        let content = fs::read(source.join(file)).with_context(|| format!("cannot read {file}"))?;
+        put(file, &content)?;
+    }
+    // pip puts `data` into the environment: what lies in its `lib`, the program finds from
+    // its `bin`.
+    let release = host::target_folder(root).join(target).join("release");
+    for (_, library) in LIBRARIES {
+        let content =
+            fs::read(release.join(library)).with_context(|| format!("cannot read {library}"))?;
+        put(&format!("data/data/lib/{library}"), &content)?;
+    }
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let content = fs::read(root.join(licence))?;
+        put(licence, &content)?;
+    }
+    let share = "data/data/share/doc/graph-memory-footprint";
+    let crates = notices::of_crates(root, host::PACKAGE)?;
+    put(&format!("{share}/crates.txt"), crates.as_bytes())?;
+    let library = notices::of_standard_library(root)?;
+    put(&format!("{share}/rust-standard-library.html"), &library)?;
+    Ok(project)
+}
+
+fn finish(command: &mut Command, tool: &str) -> anyhow::Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {tool}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Trouble::new(
+        format!("{tool} ended with {status}"),
+        "see its messages above; `cargo xtask dist` makes an archive without it",
+    )
+    .into())
+}
+
+/// The wheel that was written last.
+fn newest_wheel(folder: &Path) -> anyhow::Result<PathBuf> {
+    let written = |path: &PathBuf| path.metadata().and_then(|about| about.modified()).ok();
+    fs::read_dir(folder)?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .max_by_key(written)
+        .context("maturin reported success but left no wheel")
+}
