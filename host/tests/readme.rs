@@ -45,6 +45,7 @@ fn pages() -> Vec<PathBuf> {
         "README.md",
         "ARCHITECTURE.md",
         "BENCHMARKS.md",
+        "CONTRIBUTING.md",
         "ffi/README.md",
         "ffi/model/tests/conformance/README.md",
         "host/fuzz/README.md",
