@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use graph_memory_record::{Call, Category, Event, ProcessRecord, Reading};
-use support::{MIB, counts, watch};
+use support::{MIB, count_library, counts, library, watch};
 
 fn calls(process: &ProcessRecord) -> impl Iterator<Item = &Call> {
     process.lines.iter().filter_map(|line| match &line.event {
@@ -162,4 +162,17 @@ fn launches_are_counted_for_their_exec_though_handles_are_used_again() {
         assert_eq!(exec.launches, k + 1, "exec {}", exec.exec);
         assert_eq!(exec.destroyed, k > 0 || round % 2 == 1);
     }
+}
+
+#[test]
+fn a_launch_that_changes_nothing_allocates_writes_and_waits_for_nothing() {
+    let mut program = watch("ask2", "hot");
+    let both = format!("{}:{}", library().display(), count_library().display());
+    program.command.env("LD_PRELOAD", both);
+    let watched = program.run();
+    // The counting works: what came before counted.
+    let printed = "counted 0, before that many\ndone\n";
+    assert_eq!(watched.ended_as_alone().stdout(), printed);
+    let counters = watched.process().counters.as_ref().unwrap();
+    assert_eq!(counters.execs[0].launches, 10_100);
 }

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use graph_memory_record::{Event, ProcessRecord, Recording, settings};
 use tempfile::TempDir;
 
-/// A million bytes in the sense of memory.
+/// 1 MiB in bytes.
 pub const MIB: u64 = 1 << 20;
 
 /// The exit code of the C program.
@@ -40,6 +40,11 @@ fn programs() -> &'static Path {
         let model = deps().join("libcudart_model.so");
         fs::copy(model, simulated.join("libcuda.so.1")).unwrap();
         cc("measures.c", &folder.path().join("measures"), &["-ldl"]);
+        cc(
+            "count.c",
+            &folder.path().join("libcount.so"),
+            &["-shared", "-fPIC"],
+        );
         cc("next.c", &folder.path().join("libnext.so"), &shared);
         cc(
             "program.c",
@@ -144,9 +149,14 @@ pub fn watch(way: &str, action: &str) -> Watch {
     }
 }
 
-/// The other library to preload.
+/// A library to preload that wraps a function of the C library.
 pub fn next_library() -> PathBuf {
     programs().join("libnext.so")
+}
+
+/// A library to preload that counts allocations, writes and waits.
+pub fn count_library() -> PathBuf {
+    programs().join("libcount.so")
 }
 
 impl Watch {
