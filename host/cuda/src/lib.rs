@@ -39,10 +39,11 @@
 //! | devices | [`Device`], [`DeviceInfo`] |
 //! | the four attributes of graph memory | [`GraphMemory`], [`Snapshot`] |
 //! | graphs | [`Graph`], [`Node`], [`AllocNode`], [`GraphExec`], [`Launched`], [`LiveAllocation`] |
+//! | loops in graphs | [`WhileNode`], [`Body`] |
 //! | streams | [`Stream`], [`Event`], [`Capture`] |
 //! | memory outside graphs | [`Buffer`], [`MemoryPool`], [`Pooled`] |
 //! | copies, and kernels of this crate | [`Region`] |
-//! | kernels | [`Kernel`], [`SpinKernel`], [`NegatedSquares`] |
+//! | kernels | [`Kernel`], [`SpinKernel`], [`NegatedSquares`], [`NextRound`] |
 //! | errors | [`CudaError`], [`KernelError`] |
 //!
 //! # Testing without a GPU
@@ -86,9 +87,10 @@
 //! Kernels and buffers outlive every graph, exec and launch that uses them. Handles are
 //! neither `Send` nor `Sync`, since graph objects are not thread-safe (R55).
 //!
-//! Launching a kernel is unsafe, but for two that are part of this crate. What safe code
-//! can do wrong is to use graph memory on the device while it is not allocated: that ends
-//! in error 700 `cudaErrorIllegalAddress`, or reads what another graph has written.
+//! Launching a kernel is unsafe, but for three that are part of this crate: [`SpinKernel`],
+//! [`NegatedSquares`] and [`NextRound`]. What safe code can do wrong is to use graph memory
+//! on the device while it is not allocated: that ends in error 700
+//! `cudaErrorIllegalAddress`, or reads what another graph has written.
 
 #![allow(unsafe_code, reason = "it is the safe layer over C functions")]
 
