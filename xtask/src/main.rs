@@ -53,7 +53,14 @@ enum Task {
 
 fn main() -> ExitCode {
     let root = repository_root();
-    let outcome = match Cli::parse().task {
+    // A message repeats arguments: those of a wrong command line are made safe to show.
+    let cli = Cli::try_parse().unwrap_or_else(|_| {
+        Cli::parse_from(env::args_os().map(|one| {
+            let text = one.to_string_lossy();
+            safe_io::visible::line(&text).into_owned()
+        }))
+    });
+    let outcome = match cli.task {
         Task::Abi(args) => abi::run(&args, &root),
         Task::Bench(args) => bench::run(&args, &root),
         Task::Compare(args) => compare::run(&args, &root),

@@ -60,7 +60,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
             bless: false,
         };
         let built = kernel_for_the_driver(kernel_args, root)?;
-        eprintln!("{}", built.why);
+        eprintln!("{}", safe_io::Shown(&built.why));
         vec![OsString::from("--ptx"), built.path.into_os_string()]
     };
 

@@ -171,6 +171,7 @@ impl Instance {
             Ok(config) => Self::new(config),
             Err(problem) => {
                 // Standard error may be closed or full, which is no reason to end.
+                let problem = safe_io::visible::indented(&problem.to_string());
                 let _ = writeln!(std::io::stderr(), "cudart_model: {problem}");
                 let instance = Self::new(Config::default());
                 instance.lock().misconfigured = true;

@@ -68,7 +68,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        print!("{}", report.text());
+        print!("{}", safe_io::visible::lines(&report.text()));
     }
     let failed = report.unhandled() > 0 || (args.require && !report.not_checked.is_empty());
     Ok(if failed {

@@ -22,7 +22,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use safe_io::Outputs;
+use safe_io::{Outputs, visible};
 
 use crate::toolchain::Env;
 use crate::trouble::Trouble;
@@ -125,7 +125,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let bed = make_bed(args, kit)?;
-    print!("{}", text::machine(&bed.machine));
+    print!("{}", visible::lines(&text::machine(&bed.machine)));
     let mut result = BenchResult {
         schema_version: SCHEMA_VERSION,
         machine: bed.machine.clone(),
@@ -135,7 +135,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     };
     for plan in chosen(&args.only) {
         let figure = take(plan, &bed);
-        print!("{}", text::figure(&figure));
+        print!("{}", visible::lines(&text::figure(&figure)));
         result.verdict = result.verdict.max(figure.verdict());
         result.figures.push(figure);
         // After each figure, so that what is there is kept whatever comes next.
@@ -144,7 +144,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
             safe_io::write(file, json + "\n")?;
         }
     }
-    print!("{}", text::summary(&result));
+    print!("{}", visible::lines(&text::summary(&result)));
     Ok(ExitCode::from(u8::from(result.verdict == Verdict::Fail)))
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use safe_io::visible;
+
 use super::{Check, Group, Report, Status};
 
 /// The whole report; `colour` marks the words of state with ANSI colours.
@@ -38,8 +40,11 @@ fn line(out: &mut String, check: &Check, width: usize, colour: bool) {
         Status::Skipped => ("skipped", 2),
     };
     let word = paint(&format!("{word:<8}"), code, colour);
-    let _ = writeln!(out, "  {word}  {:<width$}  {}", check.name, check.detail);
+    // Details quote programs, variables and drivers.
+    let detail = visible::line(&check.detail);
+    let _ = writeln!(out, "  {word}  {:<width$}  {detail}", check.name);
     if let Some(remedy) = &check.remedy {
+        let remedy = visible::line(remedy);
         let _ = writeln!(out, "  {:8}  {:width$}  try: {remedy}", "", "");
     }
 }

@@ -18,6 +18,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use cudart_ffi::loader::Version;
 use cudart_ffi::ptx::PtxHeader;
+use safe_io::Shown;
 
 pub use arch::Arch;
 pub use provenance::Provenance;
@@ -161,9 +162,9 @@ pub struct BuiltKernel {
 /// As [`build`].
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let built = build(args, root, &Env::real())?;
-    eprintln!("{}", built.why);
+    eprintln!("{}", Shown(&built.why));
     for (key, value) in built.provenance.iter() {
-        eprintln!("  {key}: {value}");
+        eprintln!("  {}: {}", Shown(key), Shown(value));
     }
     println!("{}", built.path.display());
     Ok(ExitCode::SUCCESS)

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
+use safe_io::{Shown, visible};
 
 use crate::kernel::{Arch, Provenance};
 use crate::trouble::Trouble;
@@ -74,7 +75,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let tools = match Tools::fetch(root) {
         Ok(tools) => tools,
         Err(error) if !args.strict => {
-            println!("skipped: {error:#}");
+            println!("skipped: {}", visible::indented(&format!("{error:#}")));
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) => return Err(error),
@@ -85,14 +86,19 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
             fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let (made_by, _) = Provenance::split_from(&text);
         let kernel = made_by.get("kernel").unwrap_or(WAITS);
-        println!("{}", file.strip_prefix(root).unwrap_or(file).display());
-        println!("  {}", made_by.get("compiler").unwrap_or("no provenance"));
+        println!(
+            "{}",
+            Shown(file.strip_prefix(root).unwrap_or(file).display())
+        );
+        let compiler = made_by.get("compiler").unwrap_or("no provenance");
+        println!("  {}", Shown(compiler));
         for (arch, ptxas) in tools.for_target(target_of(&text)?) {
             match tools.check(ptxas, file, kernel, &arch) {
                 Ok(row) => println!("  ok    {}", describe(&row)),
                 Err(error) => {
                     failures += 1;
-                    println!("  FAIL  {:<7} {error:#}", arch.sm());
+                    let error = visible::indented(&format!("{error:#}"));
+                    println!("  FAIL  {:<7} {error}", arch.sm());
                 }
             }
         }
