@@ -38,6 +38,7 @@ macro_rules! simulated_driver_functions {
             cuDevicePrimaryCtxReset [7000] fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CUresult;
             cuDevicePrimaryCtxReset [11000] fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult;
             cuCtxCreate [3020] fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult;
+            cuCtxCreate [11040] fn cuCtxCreate_v3(pctx: *mut CUcontext, params_array: *mut CUexecAffinityParam, num_params: c_int, flags: c_uint, dev: CUdevice) -> CUresult;
             cuCtxCreate [12050] fn cuCtxCreate_v4(pctx: *mut CUcontext, ctx_create_params: *mut CUctxCreateParams, flags: c_uint, dev: CUdevice) -> CUresult;
             cuCtxDestroy [2000] fn cuCtxDestroy(ctx: CUcontext) -> CUresult;
             cuCtxDestroy [4000] fn cuCtxDestroy_v2(ctx: CUcontext) -> CUresult;

@@ -64,5 +64,5 @@
 //!   are not there.
 //! - The numbers that dumps give to graphs count the graphs that were made, copies for
 //!   child graphs included. Whether the driver counts anything else is not known.
-//! - Of a dump's flags, 0, 1 and those for handles and memory nodes were recorded. What
-//!   the others add is inferred from the verbose form.
+//! - In a dump, memory of the host is pageable. Of copies with a side on the host the form
+//!   of the runtime's call is inferred from that of the driver's.

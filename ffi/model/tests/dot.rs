@@ -14,7 +14,7 @@ use cudart_ffi::{
     cudaMemAllocationHandleType, cudaMemAllocationType, cudaMemLocation, cudaMemLocationType,
 };
 use cudart_model::objects::effects::{CopyRequest, Fill, HostCall, Side};
-use cudart_model::runtime::{AllocRequest, KernelRequest, Runtime};
+use cudart_model::runtime::{AllocRequest, DOT_RUNTIME_TYPES, KernelRequest, Runtime};
 use cudart_model::{ClockKind, Profile};
 use dump::{Node, data, read_dump};
 
@@ -290,6 +290,7 @@ fn a_node_of_each_kind_is_dumped_as_the_driver_does_with_each_flag() {
     ] {
         let mut runtime = runtime();
         let graph = all_kinds(&mut runtime);
+        let flags = flags | DOT_RUNTIME_TYPES;
         let ours = runtime.dot(graph, flags).expect("a dump");
         // Graphs are numbered alike, too, in this one.
         assert!(
@@ -337,4 +338,101 @@ fn graphs_in_graphs_and_no_nodes_at_all() {
     let text = runtime.dot(outer, 1).expect("a dump");
     assert_eq!(comparable(&text), comparable(&recorded("nested.dot")));
     assert!(runtime.dot(0, 1).is_err());
+}
+
+/// The graph of `data/dot/flags`, which a program made and dumped with the driver's calls.
+fn by_the_driver(runtime: &mut Runtime) -> u64 {
+    let graph = runtime.graph_create(0).expect("a graph");
+    let child = runtime.graph_create(0).expect("a graph");
+    runtime.add_empty_node(child, &[]).expect("an empty node");
+    let buffer = runtime.malloc(MIB, 0).expect("memory");
+    // One function of a module and one kernel of a library.
+    let (first, second) = (kernel(runtime, "store"), kernel(runtime, "store"));
+    let event = runtime.event_create(0).expect("an event");
+    let launched = |runtime: &mut Runtime, kernel, after: &[u64]| {
+        let request = launch(kernel, [2, 3, 1], [32, 1, 1], 0);
+        runtime.add_kernel_node(graph, after, &request, Vec::new())
+    };
+    let n0 = launched(runtime, first, &[]).expect("a kernel");
+    let n1 = launched(runtime, second, &[n0]).expect("a kernel");
+    let fill = Fill {
+        address: buffer,
+        value: 9,
+        element_bytes: 4,
+        width: 10,
+        height: 2,
+        pitch: 512,
+    };
+    let n2 = runtime.add_set_node(graph, &[n1], fill).expect("a memset");
+    runtime.add_set_node(graph, &[], fill).expect("a memset");
+    let copy = |to, from| CopyRequest { to, from, bytes: 4 };
+    let (host, device) = (Side::Host(0x7ffd_e55e_594c), Side::Device(buffer));
+    let n4 = runtime
+        .add_copy_node(graph, &[n2], copy(device, host))
+        .expect("a copy");
+    let n5 = runtime
+        .add_copy_node(graph, &[n4], copy(host, device))
+        .expect("a copy");
+    let call = HostCall {
+        function: 0x5574_5500_1234,
+        user_data: 0x10,
+    };
+    let n6 = runtime
+        .add_host_node(graph, &[n5], call)
+        .expect("a host node");
+    let n7 = runtime
+        .add_event_node(graph, &[n6], event, false)
+        .expect("a record");
+    let n8 = runtime
+        .add_event_node(graph, &[n7], event, true)
+        .expect("a wait");
+    let n9 = runtime
+        .add_child_graph_node(graph, &[n8], child)
+        .expect("a child graph");
+    let (n10, address) = runtime
+        .add_alloc_node(graph, &[n9], alloc_request(MIB))
+        .expect("an allocation");
+    runtime
+        .add_free_node(graph, &[n10], address)
+        .expect("a free node");
+    runtime
+        .add_empty_node(graph, &[n0, n1])
+        .expect("an empty node");
+    graph
+}
+
+#[test]
+fn the_driver_dumps_with_each_of_its_flags() {
+    for bit in -1..17 {
+        let mut runtime = runtime();
+        let graph = by_the_driver(&mut runtime);
+        let flags = u32::try_from(bit).map_or(0, |bit| 1 << bit);
+        let ours = runtime.dot(graph, flags).expect("a dump");
+        let path = data("flags").join(format!("flags-{bit}.dot"));
+        let recorded = fs::read_to_string(&path).expect("the recordings are there");
+        let (ours, recorded) = (with_one_side(&ours), with_one_side(&recorded));
+        assert_eq!(
+            ours,
+            recorded,
+            "{}: {}",
+            path.display(),
+            first_difference(&ours, &recorded)
+        );
+    }
+}
+
+/// A comparable text without the pointers of copies, since the recorded program had both
+/// pointers set for each side.
+fn with_one_side(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let sides = line.starts_with("| {{src | dst}");
+        let words = line.split(" | ").map(|word| match word.starts_with("0x") {
+            true if sides => "POINTER",
+            _ => word,
+        });
+        out.push_str(&words.collect::<Vec<_>>().join(" | "));
+        out.push('\n');
+    }
+    comparable(&out)
 }

@@ -434,6 +434,12 @@ structs! {
         alloc_flags as allocFlags: CUmemAllocationFlags = 24,
     }
 
+    /// An execution affinity of a context.
+    CUexecAffinityParam: 8 bytes {
+        type_ as type: c_uint = 0,
+        param as param: [u8; 4] = 4,
+    }
+
     /// Parameters of `cuCtxCreate_v4` (12.5 and later).
     CUctxCreateParams: 24 bytes {
         exec_affinity_params as execAffinityParams: *mut c_void = 0,

@@ -15,6 +15,9 @@ const CONTEXT_IS_DESTROYED: cudaError_t = cudaError_t(709);
 /// `CUDA_ERROR_INVALID_CONTEXT`.
 const INVALID_CONTEXT: cudaError_t = cudaError_t(201);
 
+/// `CU_CTX_MAP_HOST`, which every context has (H200, driver 580).
+const MAP_HOST: u32 = 8;
+
 /// A context.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context {
@@ -163,6 +166,24 @@ impl Runtime {
         ))
     }
 
+    /// `cuDevicePrimaryCtxReset`: the context is destroyed, and calls return 709 where it
+    /// is current. Policy: what it held stays.
+    ///
+    /// # Errors
+    ///
+    /// 101 for a device that is not there.
+    pub fn primary_reset(&mut self, device: i32) -> Outcome {
+        self.check_device(device)?;
+        let contexts = &mut self.contexts;
+        if let Some(primary) = contexts.primary.get_mut(&device)
+            && let Some(id) = primary.id.take()
+        {
+            *primary = Primary::default();
+            contexts.all.remove(id);
+        }
+        Ok(())
+    }
+
     /// `cuCtxCreate`: the new context becomes current.
     ///
     /// # Errors
@@ -260,7 +281,7 @@ impl Runtime {
     pub fn current_flags(&self, thread: u64) -> Outcome<u32> {
         let id = self.top(thread).ok_or(INVALID_CONTEXT)?;
         let context = self.contexts.all.get(id).ok_or(CONTEXT_IS_DESTROYED)?;
-        Ok(context.flags)
+        Ok(context.flags | MAP_HOST)
     }
 
     /// Whether a handle names a context.

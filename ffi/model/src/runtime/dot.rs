@@ -1,4 +1,4 @@
-//! `cudaGraphDebugDotPrint`: a graph as text in the DOT language, in the form that the
+//! `cudaGraphDebugDotPrint` and `cuGraphDebugDotPrint`: a graph as text in the DOT language, in the form that the
 //! driver writes.
 //!
 //! Each graph is a cluster, child graphs after the graph that has them. `topoId` numbers
@@ -14,13 +14,15 @@ use cudart_ffi::CUgraphConditionalNodeType;
 
 use super::queries::numbered_edges;
 use super::{Outcome, Runtime};
-use crate::objects::effects::Side;
+use crate::objects::effects::{CopyRequest, Side};
 use crate::objects::graph::{ConditionalNode, Graph, KernelNode, Node, Work};
 use crate::objects::id::GraphId;
 
 /// `cudaGraphDebugDotFlagsVerbose`: everything.
 const VERBOSE: u32 = 1;
-/// Shape and attributes of kernels.
+/// Copies as the runtime describes them, and not as the driver does.
+pub const RUNTIME_TYPES: u32 = 1 << 1;
+/// The shape of kernels.
 const KERNEL_PARAMS: u32 = 1 << 2;
 const MEMCPY_PARAMS: u32 = 1 << 3;
 const MEMSET_PARAMS: u32 = 1 << 4;
@@ -150,7 +152,8 @@ impl Runtime {
                 );
             }
             Work::Set { fill, .. } => {
-                let what = format!("({},{})", fill.value, fill.width * fill.height);
+                let bytes: u64 = fill.rows().map(|(_, bytes)| bytes).sum();
+                let what = format!("({},{bytes})", fill.value);
                 shape(
                     text,
                     "shape=\"invtrapezium\"label",
@@ -162,20 +165,12 @@ impl Runtime {
                 );
             }
             Work::Copy { copy, .. } if shown.any(MEMCPY_PARAMS) => {
-                let (from, to) = (hex(copy.from.address()), hex(copy.to.address()));
                 record(text, "MEMCPY", label, &handle, shown);
-                let _ = write!(
-                    text,
-                    "| {{kind | {} ({} to {})}}\n\
-                     | {{{{srcPtr | dstPtr}} | {{pitch | ptr | xsize | ysize | pitch | ptr | xsize | ysize}} | \
-                     {{0 | {from} | 0 | 0 | 0 | {to} | 0 | 0}}}}\n\
-                     | {{{{srcPos | {{{{x | 0}} | {{y | 0}} | {{z | 0}}}}}} | {{dstPos | {{{{x | 0}} | {{y | 0}} | {{z | 0}}}}}} | \
-                     {{Extent | {{{{Width | {}}} | {{Height | 1}} | {{Depth | 1}}}}}}}}\n}}\"];\n",
-                    direction(copy.from, copy.to),
-                    place_name(copy.from),
-                    place_name(copy.to),
-                    copy.bytes
-                );
+                if shown.0 & RUNTIME_TYPES != 0 {
+                    runtime_copy(text, copy);
+                } else {
+                    driver_copy(text, copy);
+                }
             }
             Work::Copy { copy, .. } => {
                 let what = format!("({},{})", direction(copy.from, copy.to), copy.bytes);
@@ -281,41 +276,43 @@ impl Runtime {
     ) {
         // The handle that the driver's calls have for the kernel.
         let function = hex(self.known_function(kernel.kernel));
-        if !shown.any(KERNEL_PARAMS | KERNEL_ATTRIBUTES) {
+        let name = escaped(&kernel.name);
+        let shape = if shown.any(KERNEL_PARAMS) {
+            format!(
+                "\\<\\<\\<{},{},{}\\>\\>\\>",
+                extents(kernel.grid),
+                extents(kernel.block),
+                kernel.shared_bytes
+            )
+        } else {
+            String::new()
+        };
+        if !shown.any(KERNEL_ATTRIBUTES) {
             let functions = [format!("func handle: {function}")];
             let functions = if shown.any(HANDLES) {
                 &functions[..]
             } else {
                 &[]
             };
-            let name = escaped(&kernel.name);
             text.push_str("[style=\"bold\" shape=\"octagon\" label=\"");
             lines(text, &name, label, handle, shown, functions);
+            let _ = write!(text, "{shape}\"];\n");
             return;
         }
         text.push_str("[style=\"bold\" shape=\"record\" label=\"{KERNEL\n");
-        let _ = writeln!(
-            text,
-            "| {{ID | {label} | {}\\<\\<\\<{},{},{}\\>\\>\\>}}",
-            escaped(&kernel.name),
-            extents(kernel.grid),
-            extents(kernel.block),
-            kernel.shared_bytes
-        );
+        let _ = writeln!(text, "| {{ID | {label} | {name}{shape}}}");
         if shown.any(HANDLES) {
             let _ = writeln!(
                 text,
                 "| {{{{node handle | func handle}} | {{{handle} | {function}}}}}"
             );
         }
-        if shown.any(KERNEL_ATTRIBUTES) {
-            text.push_str(
-                "| {accessPolicyWindow | {base_ptr | num_bytes | hitRatio | hitProp | missProp} | \
-                 {0x0000000000000000 | 0 | 0.000000 | N | N}}\n\
-                 | {cooperative | 0}\n\
-                 | {priority | 0}\n",
-            );
-        }
+        text.push_str(
+            "| {accessPolicyWindow | {base_ptr | num_bytes | hitRatio | hitProp | missProp} | \
+             {0x0000000000000000 | 0 | 0.000000 | N | N}}\n\
+             | {cooperative | 0}\n\
+             | {priority | 0}\n",
+        );
         text.push_str("}\"];\n");
     }
 }
@@ -334,6 +331,7 @@ fn shape(
 ) {
     let _ = write!(text, "[style=\"solid\" {shape}=\"");
     lines(text, title, label, handle, shown, params);
+    text.push_str("\"];\n");
 }
 
 fn lines(
@@ -351,7 +349,50 @@ fn lines(
     for line in params {
         let _ = writeln!(text, "{line}");
     }
-    text.push_str("\"];\n");
+}
+
+/// A copy as `cudaGraphDebugDotPrint` describes it.
+fn runtime_copy(text: &mut String, copy: &CopyRequest) {
+    let (from, to) = (hex(copy.from.address()), hex(copy.to.address()));
+    let _ = write!(
+        text,
+        "| {{kind | {} ({} to {})}}\n\
+         | {{{{srcPtr | dstPtr}} | {{pitch | ptr | xsize | ysize | pitch | ptr | xsize | ysize}} | \
+         {{0 | {from} | 0 | 0 | 0 | {to} | 0 | 0}}}}\n\
+         | {{{{srcPos | {{{{x | 0}} | {{y | 0}} | {{z | 0}}}}}} | {{dstPos | {{{{x | 0}} | {{y | 0}} | {{z | 0}}}}}} | \
+         {{Extent | {{{{Width | {}}} | {{Height | 1}} | {{Depth | 1}}}}}}}}\n}}\"];\n",
+        direction(copy.from, copy.to),
+        place_name(copy.from),
+        place_name(copy.to),
+        copy.bytes
+    );
+}
+
+/// A copy as `cuGraphDebugDotPrint` describes it.
+fn driver_copy(text: &mut String, copy: &CopyRequest) {
+    const FIELDS: &str =
+        "MemoryType | Array | Host | Device | XInBytes | Y | Z | Pitch | Height | LOD";
+    let side = |side: Side| {
+        let (kind, host, device) = match side {
+            Side::Host(address) => ("HOST", address, 0),
+            Side::Device(address) => ("DEVICE", 0, address),
+        };
+        format!(
+            "{kind} ({}) | {} | {} | {} | 0 | 0 | 0 | 0 | 0 | 0",
+            place_name(side),
+            hex(0),
+            hex(host),
+            hex(device)
+        )
+    };
+    let _ = write!(
+        text,
+        "| {{{{src | dst}} | {{ {FIELDS} | {FIELDS}}} | {{{} | {}}}}}\n\
+         | {{Extent | {{WidthInBytes | Height | Depth}} | {{{} | 1 | 1}}}}\n}}\"];\n",
+        side(copy.from),
+        side(copy.to),
+        copy.bytes
+    );
 }
 
 /// The head of a node that is a table.
@@ -405,7 +446,7 @@ fn direction(from: Side, to: Side) -> String {
 
 fn place_name(side: Side) -> &'static str {
     match side {
-        Side::Host(_) => "HOST",
+        Side::Host(_) => "HOST PAGEABLE",
         Side::Device(_) => "DEVICE",
     }
 }

@@ -30,6 +30,7 @@ use cudart_ffi::cudaError_t;
 
 pub use capture::{Caller, CaptureInfo};
 pub use device::Properties;
+pub use dot::RUNTIME_TYPES as DOT_RUNTIME_TYPES;
 pub use graphs::AllocRequest;
 pub use kernels::KernelRequest;
 pub use physical::GRANULARITY as PHYSICAL_GRANULARITY;

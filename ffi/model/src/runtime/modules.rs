@@ -118,12 +118,13 @@ impl Runtime {
         Ok(function.to_handle())
     }
 
-    /// `cuKernelGetFunction`: a kernel of a library as a function.
+    /// `cuKernelGetFunction`: a kernel of a library as a function; and whether the kernel
+    /// is one that the program got from a library.
     ///
     /// # Errors
     ///
     /// 400 for what is no kernel.
-    pub fn kernel_function(&mut self, kernel: u64) -> Outcome<u64> {
+    pub fn kernel_function(&mut self, kernel: u64) -> Outcome<(u64, bool)> {
         let refused = cudaError_t::INVALID_RESOURCE_HANDLE;
         let kernel: KernelId = Id::from_handle(kernel).ok_or(refused)?;
         let library = self
@@ -133,8 +134,9 @@ impl Runtime {
             .map(|(id, _)| id.to_handle())
             .ok_or(refused)?;
         let module = self.library_module(library)?;
-        let module = Id::from_handle(module).ok_or(refused)?;
-        self.function_in(module, kernel)
+        let module: ModuleId = Id::from_handle(module).ok_or(refused)?;
+        let of_library = self.modules.get(module).is_some_and(|m| m.of_library);
+        Ok((self.function_in(module, kernel)?, of_library))
     }
 
     /// The handle that the driver has for a kernel, as dumps show it.

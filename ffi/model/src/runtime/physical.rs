@@ -196,8 +196,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for a range that is not reserved, has something mapped in it, or is not as long
-    /// as the allocation.
+    /// 1 for a range that is not reserved, has something mapped in it, or is longer than
+    /// the allocation; 801 for one that is shorter.
     pub fn map(&mut self, address: u64, bytes: u64, handle: u64) -> Outcome {
         let refused = cudaError_t::INVALID_VALUE;
         let id: PhysicalId = Id::from_handle(handle).ok_or(refused)?;
@@ -212,8 +212,12 @@ impl Runtime {
         let before = memory.mapped.range(..end).next_back();
         let taken = before.is_some_and(|(start, found)| start + found.bytes > address);
         let physical = memory.all.get_mut(id).ok_or(refused)?;
-        if !inside || taken || bytes != physical.bytes || physical.released {
+        if !inside || taken || physical.released || bytes > physical.bytes {
             return Err(refused);
+        }
+        // A part of an allocation cannot be mapped (H200, driver 580).
+        if bytes != physical.bytes {
+            return Err(cudaError_t::NOT_SUPPORTED);
         }
         physical.mapped += 1;
         let mapped = Mapped {

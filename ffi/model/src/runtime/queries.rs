@@ -172,8 +172,9 @@ impl Runtime {
     }
 
     /// `cudaGraphExecUpdate`: the exec does from now on what the graph does. It has to
-    /// have the exec's nodes and edges, and none that allocates or frees: the result of
-    /// updating those is not documented (R27), and is refused here.
+    /// have the exec's nodes and edges. The graph that the exec was made from may allocate
+    /// and free (H200, driver 580); of another one that is not documented (R27), and is
+    /// refused here.
     ///
     /// # Errors
     ///
@@ -199,7 +200,7 @@ impl Runtime {
         if let Some(at) = differs {
             return refused(CUgraphExecUpdateResult::NODE_TYPE_CHANGED, handle(at));
         }
-        if graph.has_memory_nodes {
+        if graph.has_memory_nodes && graph.memory != old.memory {
             return refused(CUgraphExecUpdateResult::NOT_SUPPORTED, 0);
         }
         let effects = self.launch_effects(graph);

@@ -149,10 +149,11 @@ int main(int argc, char **argv) {
     is(cuMemsetD32_v2(p, 0x12345678, 16) == 0 && cuMemcpyDtoH_v2(&word, p + 60, 4) == 0 && word == 0x12345678, "set in words, and read");
     is(cuMemAlloc_v2(&q, 0) == 1, "no bytes are 1");
 
-    CUmodule module;
+    CUmodule module, other;
     CUfunction function;
     is(cuModuleLoadData(&module, ptx) == 0 && cuModuleGetFunction(&function, module, "store") == 0, "a module is loaded");
-    is(cuModuleGetFunction(&function, module, "nothing") == 500 && cuModuleLoadData(&module, "nonsense") == 218, "a wrong name is 500, what is no PTX 218");
+    CUfunction none = (CUfunction)1;
+    is(cuModuleGetFunction(&none, module, "nothing") == 500 && !none && cuModuleLoadData(&other, "nonsense") == 200, "a wrong name is 500, what is no PTX 200");
     unsigned value = 77;
     void *arguments[] = {&p, &value};
     is(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, arguments, 0) == 0 && cuMemcpyDtoH_v2(&word, p, 4) == 0 && word == 77, "a kernel writes");
@@ -203,7 +204,7 @@ int main(int argc, char **argv) {
 
     void *self = dlopen("libcuda.so.1", RTLD_NOW), *f;
     is(cuGetProcAddress("cuMemAlloc", &f, 12000, 0) == 0 && f == dlsym(self, "cuMemAlloc_v2"), "a name gives the newest variant");
-    is(cuGetProcAddress("cuGraphInstantiate", &f, 11040, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 12000, 0) == 0 && f == dlsym(self, "cuGraphInstantiateWithFlags"), "of the version that is asked for");
+    is(cuGetProcAddress("cuGraphInstantiate", &f, 11040, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 12000, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 10000, 0) == 0 && f == dlsym(self, "cuGraphInstantiate") && cuGetProcAddress("cuCtxCreate", &f, 12000, 0) == 0 && f == dlsym(self, "cuCtxCreate_v3"), "of the version that is asked for");
     is(cuGetProcAddress_v2("cuGraphLaunch", &f, 12000, 2, &status) == 0 && status == 0 && f == dlsym(self, "cuGraphLaunch_ptsz"), "with the per-thread stream the twin");
     is(cuGetProcAddress_v2("cuInit", &f, 12000, 2, 0) == 0 && f == dlsym(self, "cuInit"), "if there is one");
     is(cuGetProcAddress_v2("cuGraphExecGetFlags", &f, 11000, 0, &status) == 0 && !f && status == 2, "too old a version is 2");

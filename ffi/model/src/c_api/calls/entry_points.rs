@@ -42,7 +42,7 @@ pub(in crate::c_api) unsafe fn cudaGetDriverEntryPoint(
         let version = version.min(driver);
         let flags = search_flags(flags, call);
         // SAFETY: the program promises a C string and a place for the address.
-        let result = unsafe { search(symbol, function, version, flags, driver)? };
+        let result = unsafe { search(symbol, function, version, flags, driver, true)? };
         // Before 12 there is no fourth argument, and a name that is not there an error.
         if loaded_as::major() < 12 {
             return match result {
@@ -68,7 +68,7 @@ pub(in crate::c_api) unsafe fn cudaGetDriverEntryPointByVersion(
         let version = c_int::try_from(cuda_version).map_err(|_| cudaError_t::INVALID_VALUE)?;
         let flags = search_flags(flags, call);
         // SAFETY: as above.
-        let result = unsafe { search(symbol, function, version, flags, driver)? };
+        let result = unsafe { search(symbol, function, version, flags, driver, true)? };
         // SAFETY: as above.
         unsafe { write_if(status, result) };
         Ok(())

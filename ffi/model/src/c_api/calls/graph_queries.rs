@@ -11,7 +11,7 @@ use super::super::pointers::string;
 use super::super::pointers::{not_null, write};
 use super::kernel_request;
 use crate::functions::FunctionId as F;
-use crate::runtime::Outcome;
+use crate::runtime::{DOT_RUNTIME_TYPES, Outcome};
 
 /// Gives out a list the way that CUDA does: without an array its length; into an array
 /// as many as fit, null in the places that are left, and how many were written.
@@ -299,6 +299,20 @@ pub(in crate::c_api) unsafe fn cudaGraphExecGetFlags(
 }
 
 pub(in crate::c_api) unsafe fn cudaGraphDebugDotPrint(
+    graph: cudaGraph_t,
+    path: *const c_char,
+    flags: c_uint,
+) -> cudaError_t {
+    // SAFETY: the caller's promise.
+    unsafe { print_dot(graph, path, flags | DOT_RUNTIME_TYPES) }
+}
+
+/// What the runtime's and the driver's function have in common.
+///
+/// # Safety
+///
+/// As for both.
+pub(in crate::c_api) unsafe fn print_dot(
     graph: cudaGraph_t,
     path: *const c_char,
     flags: c_uint,

@@ -53,9 +53,8 @@ pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxGetState(
     })
 }
 
-/// Policy: a reset takes nothing away; programs that go on use what they have.
 pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult {
-    run(Needs::Init, |call| call.runtime().check_device(dev))
+    run(Needs::Init, |call| call.runtime().primary_reset(dev))
 }
 
 pub(in crate::c_api) unsafe fn cuCtxCreate_v2(
@@ -72,6 +71,21 @@ pub(in crate::c_api) unsafe fn cuCtxCreate_v2(
         unsafe { write(out, CUcontext(handle as *mut c_void)) };
         Ok(())
     })
+}
+
+pub(in crate::c_api) unsafe fn cuCtxCreate_v3(
+    pctx: *mut CUcontext,
+    params_array: *mut CUexecAffinityParam,
+    num_params: c_int,
+    flags: c_uint,
+    dev: CUdevice,
+) -> CUresult {
+    // Policy: execution affinity is not simulated.
+    if num_params != 0 || !params_array.is_null() {
+        return CUresult::NOT_SUPPORTED;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { cuCtxCreate_v2(pctx, flags, dev) }
 }
 
 pub(in crate::c_api) unsafe fn cuCtxCreate_v4(

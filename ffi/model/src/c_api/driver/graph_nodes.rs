@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use cudart_ffi::types::*;
 
 use super::super::calls as runtime;
+use super::super::entry::Call;
 use super::super::pointers::not_null;
 use super::entry::{Needs, as_runtime, run};
 use super::kernels::{given_params, given_params_v2};
@@ -94,7 +95,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemcpyNode(
 ) -> CUresult {
     let mut copy = None;
     let read = run(Needs::Init, |call| {
-        call.runtime().check_context(ctx.0 as u64)?;
+        node_context(call, ctx)?;
         let params = not_null(copy_params.cast_mut())?;
         // SAFETY: not null, and the program promises parameters that can be read.
         copy = Some(row_of(&unsafe { params.read_unaligned() })?);
@@ -107,6 +108,14 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemcpyNode(
         // SAFETY: the caller's promise.
         unsafe { runtime::add_copy_node(graph_node, graph, dependencies, dependency_count, copy) }
     })
+}
+
+/// Checks the context that a node is to run in; null is taken (H200, driver 580).
+fn node_context(call: &mut Call<'_>, ctx: CUcontext) -> Outcome {
+    if ctx.is_null() {
+        return Ok(());
+    }
+    call.runtime().check_context(ctx.0 as u64)
 }
 
 /// The one row that a copy has. Policy: copies of several rows are not simulated.
@@ -162,9 +171,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemsetNode(
     memset_params: *const CUDA_MEMSET_NODE_PARAMS,
     ctx: CUcontext,
 ) -> CUresult {
-    let context = run(Needs::Init, |call| {
-        call.runtime().check_context(ctx.0 as u64)
-    });
+    let context = run(Needs::Init, |call| node_context(call, ctx));
     if !context.is_success() {
         return context;
     }

@@ -84,7 +84,7 @@ pub(in crate::c_api) unsafe fn cuGraphDebugDotPrint(
 ) -> CUresult {
     as_runtime(Needs::Init, || {
         // SAFETY: the caller's promise.
-        unsafe { runtime::cudaGraphDebugDotPrint(graph, path, flags) }
+        unsafe { runtime::print_dot(graph, path, flags) }
     })
 }
 

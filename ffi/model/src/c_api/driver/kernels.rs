@@ -10,6 +10,9 @@ use super::super::pointers::{not_null, string, write};
 use super::entry::{Needs, as_runtime, run};
 use crate::runtime::Outcome;
 
+/// `CUDA_ERROR_INVALID_IMAGE`.
+const INVALID_IMAGE: cudaError_t = cudaError_t(200);
+
 pub(in crate::c_api) unsafe fn cuModuleLoadData(
     module: *mut CUmodule,
     image: *const c_void,
@@ -30,6 +33,10 @@ pub(in crate::c_api) unsafe fn cuModuleLoadDataEx(
         let out = not_null(module)?;
         // SAFETY: the program promises code that can be read.
         let ptx = unsafe { runtime::ptx_of(image)? };
+        // What has nothing of PTX is no image at all (H200, driver 580).
+        if !ptx.contains(".version") {
+            return Err(INVALID_IMAGE);
+        }
         match call.runtime().module_load(&ptx) {
             Ok(handle) => {
                 // SAFETY: not null, and the program promises that it can be written.
@@ -63,10 +70,12 @@ pub(in crate::c_api) unsafe fn cuModuleGetFunction(
         let out = not_null(function)?;
         // SAFETY: the program promises a NUL-terminated name.
         let name = unsafe { string(name)? };
-        let handle = call.runtime().module_function(module.0 as u64, &name)?;
+        let found = call.runtime().module_function(module.0 as u64, &name);
+        // Where there is none, null is written (H200, driver 580).
+        let handle = found.unwrap_or(0);
         // SAFETY: as above.
         unsafe { write(out, CUfunction(handle as *mut c_void)) };
-        Ok(())
+        found.map(|_| ())
     })
 }
 
@@ -144,7 +153,7 @@ pub(in crate::c_api) unsafe fn cuKernelGetFunction(
 ) -> CUresult {
     run(Needs::Context, |call| {
         let out = not_null(function)?;
-        let handle = call.runtime().kernel_function(kernel.0 as u64)?;
+        let (handle, _) = call.runtime().kernel_function(kernel.0 as u64)?;
         // SAFETY: as above.
         unsafe { write(out, CUfunction(handle as *mut c_void)) };
         Ok(())
@@ -340,7 +349,7 @@ pub(in crate::c_api) unsafe fn cuGraphKernelNodeGetParams_v2(
         let out = not_null(node_params)?;
         let thread = call.thread.number;
         let runtime = call.runtime();
-        let function = runtime.kernel_function(found.func as u64)?;
+        let (function, of_library) = runtime.kernel_function(found.func as u64)?;
         let mut params = CUDA_KERNEL_NODE_PARAMS_v2::zeroed();
         params.func = CUfunction(function as *mut c_void);
         [params.grid_dim_x, params.grid_dim_y, params.grid_dim_z] =
@@ -349,6 +358,9 @@ pub(in crate::c_api) unsafe fn cuGraphKernelNodeGetParams_v2(
             [found.block_dim.x, found.block_dim.y, found.block_dim.z];
         params.shared_mem_bytes = found.shared_mem_bytes;
         params.kernel_params = found.kernel_params;
+        if of_library {
+            params.kern = cudaKernel_t(found.func);
+        }
         params.ctx = CUcontext(runtime.context_current(thread) as *mut c_void);
         // SAFETY: not null, and the program promises that it can be written.
         unsafe { write(out, params) };

@@ -16,20 +16,12 @@ pub(super) struct Entry {
     pub(super) twin: Option<*const c_void>,
 }
 
-/// Names under which `cuda.h` of 12.0 and later calls a function of another name.
-const RENAMED: &[(&str, u32, &str)] =
-    &[("cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags")];
-
 /// What a search gives: the address, or why there is none.
 fn find(
     symbol: &str,
     version: u32,
     per_thread: bool,
 ) -> Result<*const c_void, CUdriverProcAddressQueryResult> {
-    let renamed = RENAMED
-        .iter()
-        .find(|&&(name, since, _)| name == symbol && version >= since);
-    let symbol = renamed.map_or(symbol, |(_, _, name)| name);
     let entries = super::entries();
     let mut known = false;
     let newest = SIMULATED_DRIVER_FUNCTIONS
@@ -46,7 +38,8 @@ fn find(
     }
 }
 
-/// The search of both functions.
+/// The search of both functions: the second writes null where it finds nothing, the first
+/// leaves the place as it is (H200, driver 580).
 ///
 /// # Safety
 ///
@@ -57,6 +50,7 @@ pub(in crate::c_api) unsafe fn search(
     cuda_version: c_int,
     flags: u64,
     driver_version: c_int,
+    writes_null: bool,
 ) -> Outcome<CUdriverProcAddressQueryResult> {
     const KNOWN: u64 =
         proc_address_flags::LEGACY_STREAM | proc_address_flags::PER_THREAD_DEFAULT_STREAM;
@@ -69,9 +63,11 @@ pub(in crate::c_api) unsafe fn search(
     }
     let per_thread = flags & proc_address_flags::PER_THREAD_DEFAULT_STREAM != 0;
     let found = find(&symbol, version, per_thread);
-    let address = found.unwrap_or(core::ptr::null());
-    // SAFETY: not null, and the caller's promise.
-    unsafe { write(out, address.cast_mut()) };
+    if found.is_ok() || writes_null {
+        let address = found.unwrap_or(core::ptr::null());
+        // SAFETY: not null, and the caller's promise.
+        unsafe { write(out, address.cast_mut()) };
+    }
     Ok(found
         .err()
         .unwrap_or(CUdriverProcAddressQueryResult::SUCCESS))
@@ -86,7 +82,7 @@ pub(in crate::c_api) unsafe fn cuGetProcAddress(
     run(Needs::Nothing, |call| {
         let driver_version = call.runtime().profile().driver_version;
         // SAFETY: the program promises a C string and a place for the address.
-        let result = unsafe { search(symbol, pfn, cuda_version, flags, driver_version)? };
+        let result = unsafe { search(symbol, pfn, cuda_version, flags, driver_version, false)? };
         match result {
             CUdriverProcAddressQueryResult::SUCCESS => Ok(()),
             _ => Err(cudaError_t::SYMBOL_NOT_FOUND),
@@ -104,7 +100,7 @@ pub(in crate::c_api) unsafe fn cuGetProcAddress_v2(
     run(Needs::Nothing, |call| {
         let driver_version = call.runtime().profile().driver_version;
         // SAFETY: as above.
-        let result = unsafe { search(symbol, pfn, cuda_version, flags, driver_version)? };
+        let result = unsafe { search(symbol, pfn, cuda_version, flags, driver_version, true)? };
         if !symbol_status.is_null() {
             // SAFETY: not null, and the program promises that it can be written.
             unsafe { write(symbol_status, result) };

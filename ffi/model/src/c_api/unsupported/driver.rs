@@ -35,7 +35,6 @@ unsupported! {
     cuCoredumpSetAttributeGlobal
     cuCtxAttach
     cuCtxCreate
-    cuCtxCreate_v3
     cuCtxDetach
     cuCtxDisablePeerAccess
     cuCtxEnablePeerAccess
