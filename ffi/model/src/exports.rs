@@ -75,7 +75,7 @@ macro_rules! with_those_of_other_programs {
             optional [11.4] fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t;
             optional [11.4] fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, flags: c_uint) -> cudaError_t;
 
-            optional [12.2] fn cudaGraphAddNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_data: *const CUgraphEdgeData, dependency_count: usize, params: *mut CUgraphNodeParams) -> cudaError_t;
+            optional [13.0] fn cudaGraphAddNode(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_data: *const CUgraphEdgeData, dependency_count: usize, params: *mut CUgraphNodeParams) -> cudaError_t;
             optional [12.3] fn cudaGraphAddNode_v2(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_data: *const CUgraphEdgeData, dependency_count: usize, params: *mut CUgraphNodeParams) -> cudaError_t;
             optional [12.3] fn cuGraphAddNode_v2(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_data: *const CUgraphEdgeData, dependency_count: usize, params: *mut CUgraphNodeParams) -> CUresult;
         }

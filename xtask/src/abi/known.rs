@@ -108,6 +108,12 @@ pub const KNOWN: &[Known] = &[
         "removed in 13.0, where the name without _v2 has the new layout: optional in the table",
     ),
     from(
+        Release::new(13, 0),
+        "cudaGraphAddNode_v2",
+        &[Aspect::Prototype],
+        "removed in 13.0, where the name without _v2 has its prototype: only the simulated runtime exports both",
+    ),
+    from(
         Release::new(12, 0),
         "cuGraphAddKernelNode",
         &[Aspect::Renamed],

@@ -1,6 +1,6 @@
 //! The table under test, and its Rust types as C writes them.
 
-use cudart_ffi::driver::DRIVER_FUNCTIONS;
+use cudart_ffi::driver::{DRIVER_FUNCTIONS, NEWER_DRIVER_FUNCTIONS};
 use cudart_ffi::simulated_driver::{DriverFunction, SIMULATED_DRIVER_FUNCTIONS};
 use cudart_ffi::watched::WATCHED_FUNCTIONS;
 use cudart_ffi::{
@@ -87,6 +87,9 @@ const NEWER: &[(&str, Release)] = &[
     ("CUctxCreateParams", Release::new(12, 5)),
     ("CUgraphEdgeData", Release::new(12, 3)),
     ("CU_GRAPH_NODE_TYPE_CONDITIONAL", Release::new(12, 3)),
+    ("CUgraphConditionalNodeType", Release::new(12, 3)),
+    ("CUDA_CONDITIONAL_NODE_PARAMS", Release::new(12, 3)),
+    ("CU_GRAPH_COND_TYPE_SWITCH", Release::new(12, 8)),
 ];
 
 /// The functions that the simulated runtime exports beside those of the table. Older
@@ -194,7 +197,7 @@ impl Table {
         });
         Self {
             functions: FUNCTIONS.to_vec(),
-            driver_functions: DRIVER_FUNCTIONS.to_vec(),
+            driver_functions: [DRIVER_FUNCTIONS, NEWER_DRIVER_FUNCTIONS].concat(),
             watched_functions: WATCHED_FUNCTIONS.to_vec(),
             simulated_functions: simulated_functions(),
             traps: TRAPS.to_vec(),
