@@ -288,3 +288,23 @@ fn r3_data_goes_through_two_allocations_at_one_address_and_five_ways_of_freeing(
     let counts: Vec<_> = arrived.map(|check| check.measured.clone()).collect();
     assert_eq!(counts, vec![Quantity::Count(1000); 5]);
 }
+
+#[test]
+fn r56_the_rounds_of_a_loop_use_memory_of_the_graph_around_it() {
+    let result = run("conditional", &[], Verdict::Pass);
+    let experiment = experiment(&result, "conditional");
+    // The rounds, squared by the kernel that comes after the loop.
+    let rounds = experiment
+        .checks
+        .iter()
+        .filter(|check| check.claim.contains("number of rounds"));
+    let counts: Vec<_> = rounds.map(|check| check.measured.clone()).collect();
+    assert_eq!(counts, [4, 100, 900].map(Quantity::Count));
+    let footprints = experiment
+        .checks
+        .iter()
+        .filter(|check| check.claim.contains("footprint of one"));
+    for check in footprints {
+        assert_eq!(check.measured, Quantity::Bytes(64 * MIB), "{}", check.claim);
+    }
+}

@@ -7,8 +7,8 @@
 //! - R53: access that a captured allocation takes over from its pool.
 //! - R21 beyond the flags: device graphs are refused with memory nodes, and are
 //!   not launched from a device.
-//! - R26 beyond the refusal: moving a child graph needs `cudaGraphAddNode`, whose
-//!   prototype changed from version to version; the table leaves it out.
+//! - R26 beyond the refusal: `cudaGraphAddNode` adds conditional, empty and kernel nodes
+//!   only, so a child graph cannot be moved.
 //! - R27: updates of execs. A whole graph without memory nodes can be updated; one with
 //!   memory nodes is refused, since no document says what happens. Updates of single
 //!   nodes are not simulated.
@@ -27,6 +27,8 @@
 //!   buffer stays sparse.
 //! - R26: a graph has at most 2^20 nodes in child graphs, in at most 256 levels. With a GPU
 //!   the host's memory is the limit.
+//! - R56: bodies of conditional nodes are carried out as often as their kernels ask for,
+//!   up to 2^20 rounds of a WHILE. In time each conditional node counts as one round.
 //! - R44: the stream-ordered pool counts bytes, in units of 32 MiB (assumed). Each of its
 //!   allocations has new addresses until all addresses of the pool have been used once.
 //!   There is the default pool of each device only.

@@ -51,6 +51,23 @@ impl<'rt> Graph<'rt> {
     /// Adds a WHILE node, whose body is empty at first. It runs its body again as long as
     /// [a kernel of the body](Body::add_next_round) lets it, and at least once.
     ///
+    /// ```
+    /// use cuda_graphs::{Buffer, Graph, NextRound, RouteChoice, Runtime, Stream};
+    ///
+    /// let runtime = Runtime::built_in_model();
+    /// let kernel = NextRound::load(&runtime, RouteChoice::Auto)?;
+    /// let stream = Stream::new(&runtime)?;
+    /// let number = Buffer::new(&runtime, 4)?.region();
+    /// stream.write(&number, &[0])?;
+    /// let graph = Graph::new(&runtime, 0)?;
+    /// let loops = graph.add_while(&[])?;
+    /// loops.body.add_next_round(&[], &kernel, &number, 5)?;
+    /// let _ = graph.instantiate()?.launch(&stream)?;
+    /// let rounds: Vec<i32> = stream.read(&number, 1)?;
+    /// assert_eq!(rounds, [5]);
+    /// # Ok::<(), cuda_graphs::CudaError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// - 1 `cudaErrorInvalidValue` for a dependency that is a node of another graph.
