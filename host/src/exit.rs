@@ -34,7 +34,8 @@ Exit codes:
   3    inconclusive: the condition of a claim was not met (graphs did not overlap, or
        there was too little free memory)
   64   wrong usage
-  130  interrupted with Ctrl-C; results of finished experiments were written";
+  130  interrupted with Ctrl-C; results of finished experiments were written
+  141 standard output was closed by its reader before the run had ended";
 
 /// Why the program ends without a result: what happened, and what to try.
 #[derive(Debug, Clone, PartialEq, Eq)]

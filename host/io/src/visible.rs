@@ -36,7 +36,7 @@ pub fn is_plain(text: &str) -> bool {
     !text.contains(is_active)
 }
 
-/// Shows a value as one line, as [`line`] does: `format!("{}", Shown(path.display()))`.
+/// Shows a value as one line, as [`line()`] does: `format!("{}", Shown(path.display()))`.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<T>(pub T);
 

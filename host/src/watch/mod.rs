@@ -1,8 +1,8 @@
 //! `watch`: what the CUDA graphs of a program hold.
 //!
-//! [`run`] starts the program with the watch library preloaded, which writes a recording,
-//! and [`analysis`] makes a [`result`] of it, with [`planned`] beside measured and
-//! [`findings`]. [`text`], the page and [`trace`] show that; [`compare`] compares two.
+//! `run` starts the program with the watch library preloaded, which writes a recording,
+//! and `analysis` makes a `result` of it, with `planned` beside measured and
+//! `findings`. `text`, the page and `trace` show that; `compare` compares two.
 
 mod analysis;
 mod args;
