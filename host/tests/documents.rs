@@ -13,6 +13,8 @@ use support::bare;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const ALL: &str = include_str!("recordings/h200-driver-580-cuda-13.0-all.json");
+/// The experiment that came later.
+const CONDITIONAL: &str = include_str!("recordings/h200-driver-580-cuda-13.0-conditional.json");
 const RECORDED: &str = "host/tests/recordings/h200-driver-580-cuda-13.0.json";
 
 fn page(name: &str) -> String {
@@ -33,11 +35,15 @@ struct Recorded {
 
 impl Recorded {
     fn of(name: &str) -> Self {
-        let result: Value = serde_json::from_str(ALL).expect("a result");
-        let experiments = result["devices"][0]["experiments"].as_array().cloned();
-        let experiments = experiments.expect("experiments");
-        let experiment = experiments.iter().find(|one| one["name"] == name);
-        let experiment = experiment.unwrap_or_else(|| panic!("{name} is not recorded"));
+        let results = [ALL, CONDITIONAL].map(|text| serde_json::from_str(text).expect("a result"));
+        let (result, experiment): (&Value, &Value) = results
+            .iter()
+            .find_map(|result: &Value| {
+                let experiments = result["devices"][0]["experiments"].as_array()?;
+                let experiment = experiments.iter().find(|one| one["name"] == name)?;
+                Some((result, experiment))
+            })
+            .unwrap_or_else(|| panic!("{name} is not recorded"));
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut recorded = Self::default();
         let granularity = &result["devices"][0]["launch_footprint_bytes"];
