@@ -1,13 +1,13 @@
 //! The dumps that the simulated runtime writes are read by the planner, and what it plans
-//! is what the simulated runtime then holds: random graphs of allocations, frees, kernels
-//! and memsets, with one to three dependencies each.
+//! is what the simulated runtime then holds: random graphs of allocations, frees, kernels,
+//! memsets and copies, with one to three dependencies each.
 
 use cudart_ffi::{
     cudaGraphMemAttributeType, cudaMemAllocationHandleType, cudaMemAllocationType, cudaMemLocation,
     cudaMemLocationType,
 };
-use cudart_model::objects::effects::Fill;
-use cudart_model::runtime::{AllocRequest, KernelRequest, Runtime};
+use cudart_model::objects::effects::{CopyRequest, Fill, Side};
+use cudart_model::runtime::{AllocRequest, DOT_RUNTIME_TYPES, KernelRequest, Runtime};
 use cudart_model::{ClockKind, Profile};
 use graph_memory_plan::{Options, Planner, SpinKernel, dot};
 
@@ -49,6 +49,9 @@ fn random_graph(runtime: &mut Runtime, numbers: &mut Numbers) -> Option<u64> {
         .library_kernel(library, SPIN.name)
         .expect("the kernel");
     let graph = runtime.graph_create(0).expect("a graph");
+    // The program's side of copies, whose nodes run when the graph is launched.
+    let bytes: &'static mut [u8; 1] = Box::leak(Box::new([0]));
+    let bytes = bytes.as_mut_ptr() as u64;
     let mut nodes: Vec<u64> = Vec::new();
     // Allocations that nothing has freed, with their nodes.
     let mut open: Vec<(u64, u64)> = Vec::new();
@@ -63,7 +66,7 @@ fn random_graph(runtime: &mut Runtime, numbers: &mut Numbers) -> Option<u64> {
                 }
             }
         }
-        let node = match numbers.below(6) {
+        let node = match numbers.below(7) {
             0..=2 => {
                 let bytes = 1 + numbers.below(100 << 20);
                 let (node, address) = runtime
@@ -81,6 +84,19 @@ fn random_graph(runtime: &mut Runtime, numbers: &mut Numbers) -> Option<u64> {
                 runtime
                     .add_free_node(graph, &after, address)
                     .expect("a free node")
+            }
+            5 if !open.is_empty() => {
+                let (address, node) = open[numbers.below(open.len() as u64) as usize];
+                if !after.contains(&node) {
+                    after.push(node);
+                }
+                let (host, device) = (Side::Host(bytes), Side::Device(address));
+                let (to, from) = match numbers.below(2) {
+                    0 => (host, device),
+                    _ => (device, host),
+                };
+                let copy = CopyRequest { to, from, bytes: 1 };
+                runtime.add_copy_node(graph, &after, copy).expect("a copy")
             }
             4 if !open.is_empty() => {
                 let (address, node) = open[numbers.below(open.len() as u64) as usize];
@@ -119,7 +135,9 @@ fn what_is_planned_of_a_dump_is_what_the_simulation_holds() {
         let Some(graph) = random_graph(&mut runtime, &mut numbers) else {
             continue;
         };
-        let dump = runtime.dot(graph, 1).expect("a dump");
+        // As the driver writes it, and as the runtime does.
+        let flags = 1 | [0, DOT_RUNTIME_TYPES][round % 2];
+        let dump = runtime.dot(graph, flags).expect("a dump");
         let read = dot::read(dump.as_bytes(), "own.dot")
             .unwrap_or_else(|error| panic!("round {round}: {error}\n{dump}"));
         let graphs: Vec<_> = read.into_iter().map(Into::into).collect();

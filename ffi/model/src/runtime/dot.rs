@@ -296,7 +296,7 @@ impl Runtime {
             };
             text.push_str("[style=\"bold\" shape=\"octagon\" label=\"");
             lines(text, &name, label, handle, shown, functions);
-            let _ = write!(text, "{shape}\"];\n");
+            let _ = writeln!(text, "{shape}\"];");
             return;
         }
         text.push_str("[style=\"bold\" shape=\"record\" label=\"{KERNEL\n");
