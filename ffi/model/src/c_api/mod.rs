@@ -16,6 +16,7 @@ mod entry;
 #[cfg(unix)]
 mod fork;
 mod loaded_as;
+mod nvcc;
 mod other_names;
 pub(crate) mod pointers;
 mod unsupported;
@@ -23,6 +24,7 @@ mod unsupported;
 #[cfg(unix)]
 pub(crate) use fork::prepare_for_forks;
 
+pub use nvcc::NVCC;
 pub use other_names::OTHER_NAMES;
 pub use unsupported::{UNSUPPORTED, UNSUPPORTED_DRIVER};
 

@@ -1,4 +1,5 @@
 //! Kernels: [`module`] reads them from PTX, [`program`] runs those of whole numbers.
 
+pub mod fatbin;
 pub mod module;
 pub mod program;

@@ -24,6 +24,19 @@ pub struct KernelCode {
 }
 
 impl KernelCode {
+    /// A kernel of which only the name is known. NVIDIA's samples call the kernel that spins
+    /// for its first argument `clockBlock`.
+    #[must_use]
+    pub fn unknown(name: &str) -> Self {
+        let spins = name.contains("clockBlock") || name.contains("clock_block");
+        Self {
+            name: name.to_owned(),
+            parameter_bytes: if spins { vec![8] } else { Vec::new() },
+            reads_clock: spins,
+            program: None,
+        }
+    }
+
     /// Which parameter says how long the kernel spins, if it does.
     #[must_use]
     pub fn spin_parameter(&self) -> Option<usize> {
@@ -57,6 +70,16 @@ pub fn load(text: &str, profile: &Profile) -> Result<Vec<KernelCode>, Refused> {
         .check(profile.driver_version, (major, minor))
         .map_err(|refusal| refuse(refusal.code(), refusal.to_string()))?;
     Ok(header.entries.into_iter().map(code_of).collect())
+}
+
+/// The kernels of a PTX text, whatever driver and device it is for: a program's fat binary
+/// has machine code for the device beside it. Nothing of a text that is no PTX.
+#[must_use]
+pub fn unchecked(text: &str) -> Vec<KernelCode> {
+    PtxHeader::parse(text).map_or_else(
+        |_| Vec::new(),
+        |header| header.entries.into_iter().map(code_of).collect(),
+    )
 }
 
 fn code_of(entry: Entry) -> KernelCode {

@@ -1,5 +1,6 @@
 //! The GPU to simulate: devices, memory, versions, costs.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub struct Profile {
     pub memory: MemoryProfile,
     /// Durations in microseconds.
     pub costs_us: Costs,
+    /// How long kernels run, in microseconds, by name: `saxpy`, or its mangled name.
+    #[serde(default)]
+    pub kernels_us: BTreeMap<String, f64>,
 }
 
 /// Virtual addresses for each byte of a device's memory. The H200 refuses the alloc node
@@ -128,6 +132,21 @@ pub enum ProfileError {
 }
 
 impl Profile {
+    /// How long a kernel runs, in microseconds, if the profile says so. A name in the profile
+    /// also stands for a C++ function of that name.
+    #[must_use]
+    pub fn kernel_us(&self, name: &str) -> Option<f64> {
+        let exact = self.kernels_us.get(name);
+        let mangled = || {
+            let rest = name.strip_prefix("_Z")?;
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (length, rest) = rest.split_at_checked(digits)?;
+            let plain = rest.get(..length.parse().ok()?)?;
+            self.kernels_us.get(plain)
+        };
+        exact.or_else(mangled).copied()
+    }
+
     /// The built-in profiles, by name and as TOML. The first is the default.
     pub const BUILT_IN: [(&'static str, &'static str); 5] = [
         ("h200", include_str!("h200.toml")),

@@ -430,7 +430,7 @@ unsafe fn kernel_request(
     call: &mut Call<'_>,
     given: cudaKernelNodeParams,
 ) -> Outcome<(KernelRequest, Vec<u64>)> {
-    let kernel = given.func as u64;
+    let kernel = super::nvcc::kernel_of(call.runtime(), given.func as u64);
     let code = call.runtime().kernel(kernel)?;
     let sizes = code.parameter_bytes.clone();
     let spin = code.spin_parameter();

@@ -13,21 +13,11 @@ fn refuse(name: &'static str) -> cudaError_t {
 
 unsupported! {
     UNSUPPORTED, refuse -> cudaError_t:
-    __cudaGetKernel
     __cudaGetProcAddress
-    __cudaInitModule
-    __cudaLaunchKernel
-    __cudaLaunchKernel_ptsz
-    __cudaPopCallConfiguration
-    __cudaPushCallConfiguration
-    __cudaRegisterFatBinary
-    __cudaRegisterFatBinaryEnd
-    __cudaRegisterFunction
     __cudaRegisterHostVar
     __cudaRegisterManagedVar
     __cudaRegisterUnifiedTable
     __cudaRegisterVar
-    __cudaUnregisterFatBinary
     cudaArrayGetInfo
     cudaArrayGetMemoryRequirements
     cudaArrayGetPlane

@@ -1,0 +1,357 @@
+//! What nvcc adds to a program: it registers the program's fat binaries and kernels before
+//! `main`, and splits `kernel<<<grid, block>>>(...)` into calls.
+//!
+//! The prototypes are those of `crt/host_runtime.h`, the same in 11.8 and 13.5.
+
+#![allow(non_snake_case, reason = "the C names")]
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cudart_ffi::types::{cudaError_t, cudaStream_t, dim3};
+
+use super::calls;
+use crate::kernels::fatbin;
+use crate::kernels::module::{KernelCode, unchecked};
+use crate::runtime::Runtime;
+
+/// The names, for the list of all that is exported.
+pub const NVCC: &[&str] = &[
+    "__cudaGetKernel",
+    "__cudaInitModule",
+    "__cudaLaunchKernel",
+    "__cudaLaunchKernel_ptsz",
+    "__cudaPopCallConfiguration",
+    "__cudaPushCallConfiguration",
+    "__cudaRegisterFatBinary",
+    "__cudaRegisterFatBinaryEnd",
+    "__cudaRegisterFunction",
+    "__cudaUnregisterFatBinary",
+];
+
+/// The wrapper of a fat binary: `__fatBinC_Wrapper_t` of `fatbinary_section.h`.
+#[repr(C)]
+struct Wrapper {
+    magic: c_int,
+    version: c_int,
+    data: *const u8,
+    filename: *const c_void,
+}
+
+const WRAPPER_MAGIC: c_int = 0x4662_43B1;
+
+/// What the program has registered.
+#[derive(Debug, Default)]
+struct Registered {
+    /// The kernels of each fat binary; `None` once it is unregistered.
+    binaries: Vec<Option<Vec<KernelCode>>>,
+    /// Kernels by the address of their host function.
+    functions: HashMap<u64, Function>,
+}
+
+#[derive(Debug)]
+struct Function {
+    binary: usize,
+    name: String,
+    /// The kernel's handle in the runtime that it was first used in.
+    handle: Option<u64>,
+}
+
+static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);
+
+fn registered() -> MutexGuard<'static, Option<Registered>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernel behind a function pointer: a registered host function, or a handle that is
+/// given back as it is.
+pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
+    if runtime.kernel(function).is_ok() {
+        return function;
+    }
+    let mut all = registered();
+    let Some(registered) = all.as_mut() else {
+        return function;
+    };
+    let Some(found) = registered.functions.get_mut(&function) else {
+        return function;
+    };
+    if let Some(handle) = found
+        .handle
+        .filter(|&handle| runtime.kernel(handle).is_ok())
+    {
+        return handle;
+    }
+    let kernels = registered
+        .binaries
+        .get(found.binary)
+        .and_then(Option::as_ref);
+    let code = kernels.and_then(|kernels| kernels.iter().find(|code| code.name == found.name));
+    let code = code
+        .cloned()
+        .unwrap_or_else(|| KernelCode::unknown(&found.name));
+    if code.program.is_none() && !code.reads_clock {
+        // Once for a kernel: its handle is kept. Where standard error is closed nobody
+        // wants to know.
+        let _ = writeln!(
+            std::io::stderr(),
+            "cudart_model: the kernel {} is not simulated: it takes its time and writes nothing",
+            found.name
+        );
+    }
+    match runtime.add_kernel(code) {
+        Some(handle) => {
+            found.handle = Some(handle);
+            handle
+        }
+        None => function,
+    }
+}
+
+/// `__cudaRegisterFatBinary` of the simulated runtime. The handle points at its number.
+///
+/// # Safety
+///
+/// The wrapper must be nvcc's, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *mut c_void {
+    let mut kernels = Vec::new();
+    let wrapper = wrapper.cast::<Wrapper>();
+    if !wrapper.is_null() {
+        // SAFETY: the caller promises nvcc's wrapper.
+        let wrapper = unsafe { wrapper.read_unaligned() };
+        if wrapper.magic == WRAPPER_MAGIC && !wrapper.data.is_null() {
+            // SAFETY: the wrapper's data begins with a container's header of 16 bytes.
+            let head = unsafe { wrapper.data.cast::<[u8; 16]>().read_unaligned() };
+            if let Some(length) = fatbin::length(&head) {
+                // SAFETY: the header says how long the container is, and nvcc wrote both.
+                let container = unsafe { core::slice::from_raw_parts(wrapper.data, length) };
+                kernels.extend(
+                    fatbin::ptx(container)
+                        .iter()
+                        .flat_map(|text| unchecked(text)),
+                );
+            }
+        }
+    }
+    let mut all = registered();
+    let binaries = &mut all.get_or_insert_default().binaries;
+    binaries.push(Some(kernels));
+    // Lives as long as the program, as the real one's does.
+    let number = core::ptr::without_provenance_mut::<c_void>(binaries.len());
+    Box::into_raw(Box::new(number))
+}
+
+/// `__cudaRegisterFatBinaryEnd`: all kernels of a fat binary are registered.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
+
+/// `__cudaInitModule`: CUDA is started at the first call that needs it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
+    0
+}
+
+/// `__cudaUnregisterFatBinary`: its kernels are gone.
+///
+/// # Safety
+///
+/// The handle must be one that [`__cudaRegisterFatBinary`] returned, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
+    // SAFETY: the caller's promise.
+    let Some(binary) = (unsafe { number(handle) }) else {
+        return;
+    };
+    if let Some(registered) = registered().as_mut() {
+        registered
+            .functions
+            .retain(|_, function| function.binary != binary);
+        if let Some(binary) = registered.binaries.get_mut(binary) {
+            *binary = None;
+        }
+    }
+}
+
+/// The place of a fat binary.
+///
+/// # Safety
+///
+/// As for [`__cudaUnregisterFatBinary`].
+unsafe fn number(handle: *mut *mut c_void) -> Option<usize> {
+    if handle.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { handle.read() }.addr().checked_sub(1)
+}
+
+/// `__cudaRegisterFunction`: a kernel's host function and its name.
+///
+/// # Safety
+///
+/// The handle must be one that [`__cudaRegisterFatBinary`] returned, and the name a C
+/// string; either may be null.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
+pub unsafe extern "C" fn __cudaRegisterFunction(
+    handle: *mut *mut c_void,
+    host_function: *const c_char,
+    _device_function: *mut c_char,
+    device_name: *const c_char,
+    _thread_limit: c_int,
+    _tid: *mut c_void,
+    _bid: *mut c_void,
+    _block: *mut c_void,
+    _grid: *mut c_void,
+    _warp_size: *mut c_int,
+) {
+    // SAFETY: the caller's promise.
+    let Some(binary) = (unsafe { number(handle) }) else {
+        return;
+    };
+    if device_name.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(device_name) }
+        .to_string_lossy()
+        .into_owned();
+    let function = Function {
+        binary,
+        name,
+        handle: None,
+    };
+    let mut all = registered();
+    let functions = &mut all.get_or_insert_default().functions;
+    functions.insert(host_function.addr() as u64, function);
+}
+
+/// The shape of a launch, and its stream.
+#[derive(Debug, Clone, Copy)]
+struct Configuration {
+    grid: dim3,
+    block: dim3,
+    shared: usize,
+    stream: *mut c_void,
+}
+
+thread_local! {
+    static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// `__cudaPushCallConfiguration`: what stands in `<<<...>>>`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: dim3,
+    block: dim3,
+    shared: usize,
+    stream: *mut c_void,
+) -> c_uint {
+    let configuration = Configuration {
+        grid,
+        block,
+        shared,
+        stream,
+    };
+    // A thread that is ending launches nothing.
+    let _ = PUSHED.try_with(|pushed| pushed.borrow_mut().push(configuration));
+    0
+}
+
+/// `__cudaPopCallConfiguration`: what was pushed last.
+///
+/// # Safety
+///
+/// The pointers must be null or valid for the write of their type; the last one of a
+/// stream's handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaPopCallConfiguration(
+    grid: *mut dim3,
+    block: *mut dim3,
+    shared: *mut usize,
+    stream: *mut c_void,
+) -> cudaError_t {
+    let popped = PUSHED.try_with(|pushed| pushed.borrow_mut().pop());
+    let Some(configuration) = popped.ok().flatten() else {
+        // cudaErrorMissingConfiguration
+        return cudaError_t(52);
+    };
+    // SAFETY: the caller's promise, for each pointer that is not null.
+    unsafe {
+        if !grid.is_null() {
+            grid.write_unaligned(configuration.grid);
+        }
+        if !block.is_null() {
+            block.write_unaligned(configuration.block);
+        }
+        if !shared.is_null() {
+            shared.write_unaligned(configuration.shared);
+        }
+        if !stream.is_null() {
+            stream
+                .cast::<*mut c_void>()
+                .write_unaligned(configuration.stream);
+        }
+    }
+    cudaError_t::SUCCESS
+}
+
+/// `__cudaGetKernel`: the kernel of a host function is known by that function's address.
+///
+/// # Safety
+///
+/// The pointer must be null or valid for the write of a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaGetKernel(
+    kernel: *mut *const c_void,
+    host_function: *const c_void,
+) -> cudaError_t {
+    if kernel.is_null() {
+        return cudaError_t::INVALID_VALUE;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { kernel.write_unaligned(host_function) };
+    cudaError_t::SUCCESS
+}
+
+/// `__cudaLaunchKernel`, which nvcc 13 calls.
+///
+/// # Safety
+///
+/// As for `cudaLaunchKernel`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaLaunchKernel(
+    kernel: *const c_void,
+    grid: dim3,
+    block: dim3,
+    arguments: *mut *mut c_void,
+    shared: usize,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    // SAFETY: the caller's promise is passed on.
+    unsafe { calls::cudaLaunchKernel(kernel, grid, block, arguments, shared, stream) }
+}
+
+/// The same for the per-thread default stream.
+///
+/// # Safety
+///
+/// As for `cudaLaunchKernel`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaLaunchKernel_ptsz(
+    kernel: *const c_void,
+    grid: dim3,
+    block: dim3,
+    arguments: *mut *mut c_void,
+    shared: usize,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    crate::instance::with_per_thread_default(|| {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { calls::cudaLaunchKernel(kernel, grid, block, arguments, shared, stream) }
+    })
+}
