@@ -28,12 +28,18 @@ pub(in crate::c_api) unsafe fn cudaStreamEndCapture(
     graph: *mut cudaGraph_t,
 ) -> cudaError_t {
     run(F::cudaStreamEndCapture, |call| {
-        let out = not_null(graph)?;
         let device = call.thread.device;
-        let ended = call.runtime().end_capture(stream.0 as u64, device);
-        let handle = ended.unwrap_or(0);
-        // SAFETY: as above. An invalidated capture gives null.
-        unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
+        let runtime = call.runtime();
+        if graph.is_null() && !runtime.capture_graph_is_given(stream.0 as u64, device) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let ended = runtime.end_capture(stream.0 as u64, device);
+        if let Ok(out) = not_null(graph) {
+            let handle = ended.unwrap_or(0);
+            // SAFETY: not null, and the program promises that it can be written. An
+            // invalidated capture gives null.
+            unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
+        }
         ended.map(|_| ())
     })
 }

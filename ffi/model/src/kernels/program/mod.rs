@@ -1,7 +1,8 @@
-//! Kernels that the simulated runtime can run: PTX of whole numbers, loads, stores and jumps.
+//! Kernels that the simulated runtime can run: PTX of whole and floating-point numbers,
+//! loads, stores and jumps.
 //!
-//! It is what a compiler makes of a kernel that computes with integers and touches
-//! global memory, and no more. An entry with any other instruction has no
+//! It is what a compiler makes of a kernel that does arithmetic and touches global
+//! memory, and no more. An entry with any other instruction has no
 //! [`Program`]: it takes its time and writes nothing.
 
 mod read;
@@ -74,6 +75,23 @@ enum Operation {
         b: Operand,
         plus: Operand,
     },
+    /// `add`, `sub`, `mul`, `div`, `neg` and `fma` of floating-point numbers.
+    Float {
+        to: usize,
+        how: Float,
+        double: bool,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    /// `setp` of floating-point numbers: false where one is not a number.
+    CompareFloats {
+        to: usize,
+        how: Order,
+        double: bool,
+        a: Operand,
+        b: Operand,
+    },
     /// `setp`.
     Compare {
         to: usize,
@@ -145,6 +163,18 @@ enum Binary {
     ShiftRight,
 }
 
+/// Arithmetic of floating-point numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Float {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    /// `a * b + c`, rounded once.
+    Fused,
+    Negate,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Less,
@@ -165,7 +195,8 @@ impl Type {
             });
         }
         let signed = text.starts_with('s');
-        let bits = text.strip_prefix(['u', 's', 'b'])?.parse().ok()?;
+        // Loads, stores and moves take floating-point numbers as bits.
+        let bits = text.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
         matches!(bits, 8 | 16 | 32 | 64).then_some(Self { bits, signed })
     }
 
@@ -255,6 +286,24 @@ impl Program {
                     let to_type = if *wide { of.wide() } else { *of };
                     (*to, to_type.of(product.wrapping_add(value(plus))))
                 }
+                Operation::Float {
+                    to,
+                    how,
+                    double,
+                    a,
+                    b,
+                    c,
+                } => (*to, how.of(*double, value(a), value(b), value(c))),
+                Operation::CompareFloats {
+                    to,
+                    how,
+                    double,
+                    a,
+                    b,
+                } => {
+                    let holds = how.holds_of_floats(*double, value(a), value(b));
+                    (*to, u64::from(holds))
+                }
                 Operation::Compare { to, how, of, a, b } => {
                     (*to, u64::from(how.holds(*of, value(a), value(b))))
                 }
@@ -340,7 +389,56 @@ impl Binary {
     }
 }
 
+impl Float {
+    fn of(self, double: bool, a: u64, b: u64, c: u64) -> u64 {
+        if double {
+            let [a, b, c] = [a, b, c].map(f64::from_bits);
+            match self {
+                Self::Add => a + b,
+                Self::Subtract => a - b,
+                Self::Multiply => a * b,
+                Self::Divide => a / b,
+                Self::Fused => a.mul_add(b, c),
+                Self::Negate => -a,
+            }
+            .to_bits()
+        } else {
+            let [a, b, c] = [a, b, c].map(single);
+            let result = match self {
+                Self::Add => a + b,
+                Self::Subtract => a - b,
+                Self::Multiply => a * b,
+                Self::Divide => a / b,
+                Self::Fused => a.mul_add(b, c),
+                Self::Negate => -a,
+            };
+            u64::from(result.to_bits())
+        }
+    }
+}
+
+/// The number whose bits are the low 32.
+fn single(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
 impl Order {
+    fn holds_of_floats(self, double: bool, a: u64, b: u64) -> bool {
+        let order = if double {
+            f64::from_bits(a).partial_cmp(&f64::from_bits(b))
+        } else {
+            single(a).partial_cmp(&single(b))
+        };
+        match self {
+            Self::Less => order.is_some_and(|o| o.is_lt()),
+            Self::LessOrEqual => order.is_some_and(|o| o.is_le()),
+            Self::Greater => order.is_some_and(|o| o.is_gt()),
+            Self::GreaterOrEqual => order.is_some_and(|o| o.is_ge()),
+            Self::Equal => order.is_some_and(|o| o.is_eq()),
+            Self::NotEqual => order.is_some_and(|o| o.is_ne()),
+        }
+    }
+
     fn holds(self, of: Type, a: u64, b: u64) -> bool {
         let (a, b) = (of.of(a), of.of(b));
         let order = if of.signed {
@@ -446,13 +544,43 @@ mod tests {
         assert_eq!(Binary::ShiftLeft.of(u32_, 1, 40), 0);
     }
 
+    /// The numbers are those of IEEE 754, as the host computes them.
+    #[test]
+    fn floating_point_numbers_are_computed_with_as_the_host_does() {
+        let body = "{
+            .reg .f32 %f<8>; .reg .pred %p<2>; .reg .b64 %rd<2>;
+            ld.param.u64 %rd1, [at];
+            ld.global.f32 %f1, [%rd1];
+            mul.f32 %f2, %f1, 0f40400000;
+            fma.rn.f32 %f3, %f1, %f2, 0fBF800000;
+            sub.f32 %f4, %f3, %f1;
+            div.rn.f32 %f5, %f4, %f2;
+            neg.f32 %f6, %f5;
+            st.global.f32 [%rd1+4], %f6;
+            setp.gt.f32 %p1, %f6, 0f00000000;
+            @%p1 ret;
+            st.global.f32 [%rd1+8], %f3;
+            ret;
+        }";
+        let x = 0.1_f32;
+        let mut memory = Words::default();
+        memory.0.insert(0x1000, x.to_bits());
+        run(body, &["at"], &[0x1000], &mut memory);
+        let fused = x.mul_add(x * 3.0, -1.0);
+        let expected = -((fused - x) / (x * 3.0));
+        assert_eq!(memory.0[&0x1004], expected.to_bits());
+        assert_eq!(memory.0.get(&0x1008), None, "{expected} is greater than 0");
+    }
+
     #[test]
     fn what_cannot_be_run_has_no_program() {
         for line in [
             "mov.u64 %rd1, %clock64",
             "bar.sync 0",
             "ld.shared.u32 %r1, [%rd1]",
-            "add.f32 %f1, %f2, %f3",
+            "sin.approx.f32 %f1, %f2",
+            "cvt.rn.f32.s32 %f1, %r1",
+            "cvt.f64.f32 %f1, %f2",
             "bra $NOWHERE",
             "ld.param.u64 %rd1, [other]",
         ] {

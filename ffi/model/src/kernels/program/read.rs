@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Binary, Instruction, Operand, Operation, Order, Program, Special, Type};
+use super::{Binary, Float, Instruction, Operand, Operation, Order, Program, Special, Type};
 
 impl Program {
     /// Reads an entry's body, without comments; `parameters` are its names in order.
@@ -80,6 +80,16 @@ impl<'t> Reader<'t> {
 
     fn operation(&mut self, words: &[&str], operands: &[&'t str]) -> Option<Operation> {
         let last_type = || Type::parse(words.last()?);
+        let is_of_floats = words
+            .iter()
+            .any(|word| matches!(*word, "f16" | "f32" | "f64"));
+        let moves = matches!(words.first(), Some(&("ld" | "st" | "mov" | "selp")));
+        if is_of_floats && !moves && is_float(words).is_none() {
+            return None;
+        }
+        if let Some(double) = is_float(words) {
+            return self.float(words, operands, double);
+        }
         Some(match (words, operands) {
             (["ld", "param", _], [to, from]) => {
                 let (name, 0) = address(from)? else {
@@ -198,6 +208,61 @@ impl<'t> Reader<'t> {
         })
     }
 
+    /// Arithmetic of floating-point numbers, rounded to nearest.
+    fn float(&mut self, words: &[&str], operands: &[&'t str], double: bool) -> Option<Operation> {
+        let zero = Operand::Number(0);
+        if let (["setp", order, _], [to, a, b]) = (words, operands) {
+            let how = match *order {
+                "lt" => Order::Less,
+                "le" => Order::LessOrEqual,
+                "gt" => Order::Greater,
+                "ge" => Order::GreaterOrEqual,
+                "eq" => Order::Equal,
+                "ne" => Order::NotEqual,
+                _ => return None,
+            };
+            return Some(Operation::CompareFloats {
+                to: self.register(to)?,
+                how,
+                double,
+                a: self.operand(a)?,
+                b: self.operand(b)?,
+            });
+        }
+        let how = match words.first()? {
+            &"add" => Float::Add,
+            &"sub" => Float::Subtract,
+            &"mul" => Float::Multiply,
+            &"div" => Float::Divide,
+            &"fma" | &"mad" => Float::Fused,
+            &"neg" => Float::Negate,
+            _ => return None,
+        };
+        let (to, rest) = operands.split_first()?;
+        let wanted = match how {
+            Float::Negate => 1,
+            Float::Fused => 3,
+            _ => 2,
+        };
+        if rest.len() != wanted {
+            return None;
+        }
+        let to = self.register(to)?;
+        let mut given = [zero; 3];
+        for (place, text) in given.iter_mut().zip(rest) {
+            *place = self.operand(text)?;
+        }
+        let [a, b, c] = given;
+        Some(Operation::Float {
+            to,
+            how,
+            double,
+            a,
+            b,
+            c,
+        })
+    }
+
     fn compute(
         &mut self,
         how: Binary,
@@ -274,6 +339,24 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// Whether an instruction computes with floating-point numbers, rounded to nearest, and
+/// whether those have 64 bits. Loads, stores, moves and selections take them as bits;
+/// conversions are not among them.
+fn is_float(words: &[&str]) -> Option<bool> {
+    let (name, rest) = words.split_first()?;
+    let computes = matches!(
+        *name,
+        "add" | "sub" | "mul" | "div" | "fma" | "mad" | "neg" | "setp"
+    );
+    let (kind, between) = rest.split_last()?;
+    let rounds = *name == "setp" || between.iter().all(|word| *word == "rn");
+    match *kind {
+        "f32" if computes && rounds => Some(false),
+        "f64" if computes && rounds => Some(true),
+        _ => None,
+    }
+}
+
 /// `ld.u32`, `st.global.u8`: a plain access to global memory.
 fn is_global(words: &[&str]) -> bool {
     matches!(words, [_, _] | [_, "global", _])
@@ -289,6 +372,10 @@ fn address(text: &str) -> Option<(&str, u64)> {
 }
 
 fn number(text: &str) -> Option<u64> {
+    // The bits of a floating-point number.
+    if let Some(bits) = text.strip_prefix("0f").or_else(|| text.strip_prefix("0d")) {
+        return u64::from_str_radix(bits, 16).ok();
+    }
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => text.parse::<i64>().map(i64::cast_unsigned).ok(),

@@ -60,6 +60,8 @@ struct Capture {
     /// The thread that began it.
     thread: u64,
     origin: StreamId,
+    /// The program named the graph when the capture began.
+    given: bool,
     /// No call has invalidated it.
     valid: bool,
     /// What streams had come to that were destroyed since.
@@ -145,6 +147,7 @@ impl Runtime {
         if self.is_capturing(id) || given.is_some_and(|(graph, _)| self.captures_into(graph)) {
             return Err(cudaError_t::ILLEGAL_STATE);
         }
+        let is_given = given.is_some();
         let (graph, after) = match given {
             Some((graph, after)) => (graph, after.to_vec()),
             None => (self.graph_create(0)?, Vec::new()),
@@ -159,6 +162,7 @@ impl Runtime {
                 mode,
                 thread: self.caller.thread,
                 origin: id,
+                given: is_given,
                 valid: true,
                 lost: Vec::new(),
                 dropped: Vec::new(),
@@ -220,6 +224,20 @@ impl Runtime {
             self.remove_graph(graph);
         }
         outcome
+    }
+
+    /// Whether `cudaStreamEndCapture` may leave out where the graph is to be written: the
+    /// program has named it itself, as NVIDIA's sample graphConditionalNodes does.
+    pub fn capture_graph_is_given(&mut self, stream: u64, current: i32) -> bool {
+        let Ok(id) = self.working_stream(stream, current) else {
+            return false;
+        };
+        let captures = &self.captures;
+        captures
+            .streams
+            .get(&id)
+            .and_then(|branch| captures.all.get(&branch.capture))
+            .is_some_and(|capture| capture.given)
     }
 
     /// `cudaStreamIsCapturing` and `cudaStreamGetCaptureInfo`: `None` for a stream that
