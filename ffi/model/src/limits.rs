@@ -19,9 +19,11 @@
 //!
 //! - R10, R11: memory holds what copies, memsets and kernels wrote, by physical
 //!   block, and changes when the call is made, in the order of the calls: races between
-//!   streams are not shown. Of kernels it runs those of whole numbers, loads, stores and
-//!   jumps, up to 2^24 instructions a launch; others take their time and write nothing. A
-//!   stray write has no effect.
+//!   streams are not shown. Of kernels it runs those of numbers, loads, stores and jumps
+//!   in PTX, up to 2^28 instructions a launch, and says on standard error where it ends
+//!   one. Kernels with shared memory, barriers, atomics, printf or machine code alone take their
+//!   time and write nothing; of those that nvcc compiled into the program, standard error
+//!   names each once. A stray write has no effect.
 //! - R11: memory that nothing was written to reads as bytes of 0xcd. A copy of more than
 //!   1 GiB to the host leaves the host's memory as it is there, so that a large sparse
 //!   buffer stays sparse.

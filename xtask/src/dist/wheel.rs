@@ -48,8 +48,6 @@ pub fn run(root: &Path) -> anyhow::Result<ExitCode> {
         .args(["build", "--release", "--locked", "--zig", "--quiet"])
         .args(["--target", &target])
         .args(["--compatibility", "manylinux_2_17"])
-        .arg("--manifest-path")
-        .arg(root.join("host/Cargo.toml"))
         .arg("--out")
         .arg(&out);
     finish(&mut maturin, "maturin")?;
@@ -116,13 +114,21 @@ fn stage(root: &Path, target: &str) -> anyhow::Result<PathBuf> {
     };
     let source = root.join("host/python");
     for file in [
-        "pyproject.toml",
         "graph_memory_footprint/__init__.py",
         "graph_memory_footprint/__main__.py",
     ] {
         let content = fs::read(source.join(file)).with_context(|| format!("cannot read {file}"))?;
         put(file, &content)?;
     }
+    // maturin reads this folder's pyproject.toml only if that file names the crate: given
+    // as an argument, the crate's own folder is where it looks.
+    let manifest = root.join("host/Cargo.toml");
+    let manifest = manifest
+        .to_str()
+        .context("the path of the repository is not UTF-8")?;
+    let mut settings = fs::read_to_string(source.join("pyproject.toml"))?;
+    settings.push_str(&format!("manifest-path = {}\n", toml_string(manifest)));
+    put("pyproject.toml", settings.as_bytes())?;
     // pip puts `data` into the environment: what lies in its `lib`, the program finds from
     // its `bin`.
     let release = host::target_folder(root).join(target).join("release");
@@ -141,6 +147,11 @@ fn stage(root: &Path, target: &str) -> anyhow::Result<PathBuf> {
     let library = notices::of_standard_library(root)?;
     put(&format!("{share}/rust-standard-library.html"), &library)?;
     Ok(project)
+}
+
+/// A basic string of TOML: what JSON writes is one too.
+fn toml_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn finish(command: &mut Command, tool: &str) -> anyhow::Result<()> {

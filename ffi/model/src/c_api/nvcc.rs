@@ -46,7 +46,8 @@ const WRAPPER_MAGIC: c_int = 0x4662_43B1;
 /// What the program has registered.
 #[derive(Debug, Default)]
 struct Registered {
-    /// The kernels of each fat binary; `None` once it is unregistered.
+    /// The kernels of each fat binary; `None` for what is none, and once it is
+    /// unregistered.
     binaries: Vec<Option<Vec<KernelCode>>>,
     /// Kernels by the address of their host function.
     functions: HashMap<u64, Function>,
@@ -85,11 +86,11 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
     {
         return handle;
     }
-    let kernels = registered
-        .binaries
-        .get(found.binary)
-        .and_then(Option::as_ref);
-    let code = kernels.and_then(|kernels| kernels.iter().find(|code| code.name == found.name));
+    let Some(Some(kernels)) = registered.binaries.get(found.binary) else {
+        // The launch is refused as one of a function that nobody registered: 400.
+        return function;
+    };
+    let code = kernels.iter().find(|code| code.name == found.name);
     let code = code
         .cloned()
         .unwrap_or_else(|| KernelCode::unknown(&found.name));
@@ -118,7 +119,7 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
 /// The wrapper must be nvcc's, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *mut c_void {
-    let mut kernels = Vec::new();
+    let mut kernels = None;
     let wrapper = wrapper.cast::<Wrapper>();
     if !wrapper.is_null() {
         // SAFETY: the caller promises nvcc's wrapper.
@@ -129,17 +130,14 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
             if let Some(length) = fatbin::length(&head) {
                 // SAFETY: the header says how long the container is, and nvcc wrote both.
                 let container = unsafe { core::slice::from_raw_parts(wrapper.data, length) };
-                kernels.extend(
-                    fatbin::ptx(container)
-                        .iter()
-                        .flat_map(|text| unchecked(text)),
-                );
+                kernels = fatbin::ptx(container)
+                    .map(|texts| texts.iter().flat_map(|text| unchecked(text)).collect());
             }
         }
     }
     let mut all = registered();
     let binaries = &mut all.get_or_insert_default().binaries;
-    binaries.push(Some(kernels));
+    binaries.push(kernels);
     // Lives as long as the program, as the real one's does.
     let number = core::ptr::without_provenance_mut::<c_void>(binaries.len());
     Box::into_raw(Box::new(number))

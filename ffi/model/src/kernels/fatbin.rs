@@ -28,15 +28,12 @@ pub fn length(head: &[u8; 16]) -> Option<usize> {
         .flatten()
 }
 
-/// The PTX texts of a container. What cannot be read is left out.
+/// The PTX texts of a container, without those that cannot be read; `None` for what is no
+/// container, or one with neither text nor machine code.
 #[must_use]
-pub fn ptx(container: &[u8]) -> Vec<String> {
-    let Some(head) = container.first_chunk::<16>() else {
-        return Vec::new();
-    };
-    if length(head).is_none() {
-        return Vec::new();
-    }
+pub fn ptx(container: &[u8]) -> Option<Vec<String>> {
+    length(container.first_chunk::<16>()?)?;
+    let mut machine_code = false;
     let mut at = usize::from(number(container, 6, 2) as u16);
     let mut texts = Vec::new();
     while let Some(entry) = container.get(at..).filter(|entry| entry.len() >= 64) {
@@ -52,17 +49,20 @@ pub fn ptx(container: &[u8]) -> Vec<String> {
         if next == 0 {
             break;
         }
-        if number(entry, 0, 2) == u64::from(PTX)
-            && let Some(payload) = entry.get(start..next)
-        {
-            texts.extend(text(entry, payload));
+        let Some(payload) = entry.get(start..next) else {
+            break;
+        };
+        if number(entry, 0, 2) == u64::from(PTX) {
+            texts.extend(text(entry, payload).filter(|text| !text.is_empty()));
+        } else if number(entry, 40, 8) & (LZ4 | ZSTD) != 0 || payload.starts_with(b"\x7fELF") {
+            machine_code = true;
         }
         let Some(after) = at.checked_add(next) else {
             break;
         };
         at = after;
     }
-    texts
+    (machine_code || !texts.is_empty()).then_some(texts)
 }
 
 /// The text of one PTX entry.
@@ -126,27 +126,30 @@ mod tests {
     #[test]
     fn a_text_is_found_plain_and_compressed_with_lz4() {
         let plain = [TEXT.as_bytes(), &[0]].concat();
-        assert_eq!(ptx(&container(&plain, 0x11, 0)), [TEXT]);
+        assert_eq!(
+            ptx(&container(&plain, 0x11, 0)),
+            Some(vec![TEXT.to_owned()])
+        );
         let packed = lz4_flex::block::compress(&plain);
         let whole = plain.len() as u64;
-        assert_eq!(ptx(&container(&packed, 0x11 | LZ4, whole)), [TEXT]);
+        assert_eq!(
+            ptx(&container(&packed, 0x11 | LZ4, whole)),
+            Some(vec![TEXT.to_owned()])
+        );
     }
 
     #[test]
     fn hostile_containers_give_nothing_and_read_nothing_outside() {
         let good = container(TEXT.as_bytes(), 0x11, 0);
         for cut in 0..good.len() {
-            assert!(ptx(&good[..cut]).len() <= 1, "{cut}");
+            assert!(ptx(&good[..cut]).unwrap_or_default().len() <= 1, "{cut}");
         }
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0xff;
-            assert!(ptx(&bad).len() <= 2, "{at}");
+            assert!(ptx(&bad).unwrap_or_default().len() <= 2, "{at}");
         }
-        assert_eq!(
-            ptx(&container(&[1, 2, 3], 0x11 | ZSTD, 1 << 40)),
-            Vec::<String>::new()
-        );
+        assert_eq!(ptx(&container(&[1, 2, 3], 0x11 | ZSTD, 1 << 40)), None);
         assert_eq!(length(&[0; 16]), None);
     }
 }

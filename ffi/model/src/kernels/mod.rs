@@ -1,4 +1,4 @@
-//! Kernels: [`module`] reads them from PTX, [`program`] runs those of whole numbers.
+//! Kernels: [`module`] reads them from PTX, [`program`] runs them where it can.
 
 pub mod fatbin;
 pub mod module;

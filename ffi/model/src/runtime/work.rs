@@ -6,8 +6,9 @@
 //! returns when its own work is done.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::conditional::{assign, branch};
 use crate::c_api::pointers::{host_holds, read_host, write_host};
@@ -15,11 +16,14 @@ use crate::kernels::program::{Memory, Thread};
 use crate::memory::contents::{NEVER_WRITTEN, PAGE, Part, Shared};
 use crate::objects::effects::{CopyRequest, Effect, Fill, KernelRun, Side};
 
-/// Instructions that one kernel may take; one that takes more is ended there.
-const BUDGET: u64 = 1 << 24;
+/// Instructions that one launch may take, a few seconds of them; one that takes more is
+/// ended there, and a line on standard error says so.
+const BUDGET: u64 = 1 << 28;
 /// What a store counts as for each page of the host's memory that it takes: a kernel can
 /// make the process grow by 256 MiB at most.
-const PAGE_COST: u64 = 256;
+const PAGE_COST: u64 = BUDGET >> 16;
+/// Whether that line was written.
+static CUT_SHORT: AtomicBool = AtomicBool::new(false);
 /// Bytes of a copy that are in a buffer at a time: few enough for the processor's cache.
 const COPIED_AT_ONCE: u64 = 128 << 10;
 /// A copy of more bytes than this leaves the program's memory as it is where nothing was
@@ -401,6 +405,14 @@ fn run_kernel(run: &KernelRun, lookup: &Lookup<'_>, conditions: &Conditions<'_>)
                 .program
                 .run(&run.arguments, thread, &mut view, &mut budget);
             if ended.is_err() {
+                if !CUT_SHORT.swap(true, Ordering::Relaxed) {
+                    // Where standard error is closed nobody wants to know.
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "cudart_model: a kernel took more than 2^28 instructions and was ended \
+                         there: what it had yet to write is missing"
+                    );
+                }
                 return;
             }
         }

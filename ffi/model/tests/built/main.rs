@@ -5,6 +5,7 @@
 mod driver;
 mod fork;
 mod names;
+mod nvcc;
 mod stress;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use std::process::{Command, Output};
 
 use cudart_ffi::simulated_driver::SIMULATED_DRIVER_FUNCTIONS;
 use cudart_model::FunctionId;
-use cudart_model::c_api::{OTHER_NAMES, UNSUPPORTED, UNSUPPORTED_DRIVER};
+use cudart_model::c_api::{NVCC, OTHER_NAMES, UNSUPPORTED, UNSUPPORTED_DRIVER};
 use object::{Object, ObjectSymbol};
 
 /// The library that cargo built beside this test.
@@ -80,7 +81,11 @@ fn the_library_exports_the_listed_functions_and_nothing_else() {
         .flat_map(|line| [Some(line.name), line.twin])
         .flatten();
     let others = OTHER_NAMES.iter().map(|(name, _)| *name);
-    let unsupported = UNSUPPORTED.iter().chain(UNSUPPORTED_DRIVER).copied();
+    let unsupported = UNSUPPORTED
+        .iter()
+        .chain(UNSUPPORTED_DRIVER)
+        .chain(NVCC)
+        .copied();
     let listed: BTreeSet<&str> = runtime
         .chain(driver)
         .chain(others)
