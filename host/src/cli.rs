@@ -16,13 +16,10 @@ use crate::watch::WatchArgs;
 use cuda_graphs::RouteChoice;
 
 /// How much GPU memory CUDA graphs hold, why, and how to reduce it.
-///
-/// `plan` computes the memory of your graphs from dumps, without a GPU. Without a
-/// command, experiments run on the GPU (or on a simulated one) and check how CUDA
-/// assigns memory to graphs.
 #[derive(Debug, Parser)]
 #[command(
     version,
+    long_about = ABOUT,
     after_help = exit::HELP,
     max_term_width = 100,
     args_conflicts_with_subcommands = true
@@ -44,6 +41,20 @@ pub struct Cli {
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
 }
+
+/// What `--help` begins with.
+const ABOUT: &str = "\
+How much GPU memory CUDA graphs hold, why, and how to reduce it.
+
+Examples:
+  graph-memory-footprint watch -- python train.py   report what your program's graphs hold
+  graph-memory-footprint plan graph.dot             compute it from a dump, without a GPU
+  graph-memory-footprint explain R3                 explain a rule that a report names
+  graph-memory-footprint                            run the experiments of NVIDIA's sample
+  graph-memory-footprint --experiment order-matters run one experiment
+
+Without a command, experiments run on the GPU (or on a simulated one) and check how CUDA
+assigns memory to graphs.";
 
 impl Cli {
     /// Applies `--color` to all later output.
@@ -189,7 +200,7 @@ pub struct OutputArgs {
     #[arg(long, default_value = "-", value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Write only the verdicts of the experiments.
+    /// Write only the verdicts of the experiments, and a last line if the GPU was simulated.
     #[arg(short, long)]
     pub quiet: bool,
 

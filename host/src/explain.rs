@@ -44,7 +44,7 @@ pub fn explain(args: &ExplainArgs) -> Result<ExitCode, Stop> {
         Some(rule) => print(&of_rule(rule)),
         None => Err(Stop::usage(
             format!("there is no experiment or rule named {:?}", args.name),
-            "use a name from --list, or a rule from R1 to R55 or M1 to M18",
+            "use a name from --list, or a rule from R1 to R56 or M1 to M22",
         )),
     }
 }

@@ -154,6 +154,25 @@ fn the_samples_spelling_of_the_device_is_understood() {
 }
 
 #[test]
+fn help_begins_with_the_commands_that_most_people_need() {
+    let help = bare().args(&["--help"]).ends().stdout;
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+    assert!(at("watch -- python train.py") < at("plan graph.dot"));
+    assert!(at("plan graph.dot") < at("--experiment order-matters"));
+    assert!(at("--experiment order-matters") < at("Usage:"));
+}
+
+#[test]
+fn words_after_the_first_that_is_no_option_of_watch_belong_to_the_command() {
+    let help = bare().args(&["watch", "--help"]).ends().stdout;
+    assert!(help.contains("watch [OPTIONS] [--] <COMMAND>..."), "{help}");
+    for arguments in [["--no-such-option", "--live"], ["--", "--live"]] {
+        let ended = bare().args(&["watch"]).args(&arguments).ends();
+        assert_eq!(ended.code, 127, "{arguments:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn help_names_the_exit_codes() {
     let ended = bare().args(&["--help"]).ends();
     assert_eq!(ended.code, 0);

@@ -184,12 +184,13 @@ fn csv_has_a_row_a_step_and_reads_back() {
 }
 
 #[test]
-fn quiet_prints_the_verdicts_and_nothing_else() {
+fn quiet_prints_the_verdicts_and_that_the_gpu_was_simulated() {
     let ended = on_the_model().args(&["--quiet"]).ends();
-    let expected: String = OF_THE_SAMPLE
+    let mut expected: String = OF_THE_SAMPLE
         .iter()
         .map(|experiment| format!("PASS {}\n", experiment.name))
         .collect();
+    expected += "simulated GPU: nothing was measured on a GPU\n";
     assert_eq!((ended.code, ended.stdout), (0, expected));
     on_the_model()
         .args(&["--quiet", "--format", "json"])

@@ -130,6 +130,18 @@ fn pytorchs_default_allocator_is_seen_in_the_captures_and_not_in_the_graphs() {
     assert_eq!(taken - shared, (1820 - 1638) * MIB);
     let findings = process["findings"].to_string();
     assert!(findings.contains("one memory pool"), "{findings}");
+    assert!(findings.contains("an upper bound"), "{findings}");
+    assert!(
+        findings.contains("never replay two graphs of a pool at the same time"),
+        "{findings}"
+    );
+    // Each rule that a finding names can be looked up.
+    for finding in process["findings"].as_array().expect("findings") {
+        for id in finding["rule"].as_str().expect("a rule").split(' ') {
+            let explained = bare().args(&["explain", id]).ends();
+            assert_eq!(explained.code, 0, "{id}: {}", explained.stderr);
+        }
+    }
 }
 
 /// Measured on the H200, and foretold by `plan` of the dumps: 192, 224 and 256 MiB.

@@ -70,7 +70,7 @@ impl Reporter for Text {
     }
 }
 
-/// Prints one line per experiment, with its verdict.
+/// Prints one line per experiment, with its verdict, and one if the GPU was simulated.
 pub(super) struct Verdicts {
     out: Box<dyn Write>,
 }
@@ -85,6 +85,10 @@ impl Reporter for Verdicts {
     fn end(&mut self, result: &RunResult) -> io::Result<()> {
         for (verdict, what) in verdicts(result) {
             writeln!(self.out, "{} {what}", mark(verdict, 0))?;
+        }
+        // Verdicts alone would look the same on a GPU.
+        if result.backend.kind == BackendKind::Model {
+            writeln!(self.out, "simulated GPU: nothing was measured on a GPU")?;
         }
         self.out.flush()
     }

@@ -7,7 +7,10 @@ use clap::Args;
 
 /// Options of `watch`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = HELP)]
+#[command(
+    after_help = HELP,
+    override_usage = "graph-memory-footprint watch [OPTIONS] [--] <COMMAND>..."
+)]
 pub struct WatchArgs {
     /// The command to run, with its arguments.
     #[arg(
@@ -56,6 +59,10 @@ pub struct WatchArgs {
 }
 
 const HELP: &str = "\
+Options of watch come before the command. Everything from the first word that is no option
+of watch belongs to the command, also words that begin with a hyphen: a misspelled option
+is taken for the command. After -- everything belongs to the command.
+
 The command keeps its standard streams, its working directory and its signals. The report
 follows on standard error when the command has ended.
 

@@ -134,7 +134,8 @@ fn last_launch(process: &ProcessResult) -> u64 {
     launches.max().unwrap_or(0)
 }
 
-/// Captures that took plain memory, each for itself: frameworks let captures share a pool.
+/// Captures that took plain memory, each for itself: frameworks let captures share a pool
+/// (M22).
 fn captures_without_shared_pool(process: &ProcessResult) -> Option<Finding> {
     let took: Vec<_> = process
         .captures
@@ -154,21 +155,23 @@ fn captures_without_shared_pool(process: &ProcessResult) -> Option<Finding> {
     }
     let remedy = if torch {
         "capture the largest batch first, and give all captures one memory pool: \
-         torch.cuda.graph(g, pool=first.pool()); captures that share a pool must be replayed in the order \
-         of their capture, never at the same time"
+         torch.cuda.graph(g, pool=first.pool()); a replay may then overwrite outputs of the other \
+         graphs, so never replay two graphs of a pool at the same time, and read or copy an output \
+         that is still needed before another graph of the pool is replayed"
     } else {
         "allocate before the capture what the graphs can share, and capture the largest first"
     };
     Some(Finding {
         severity: "saving".to_owned(),
         what: format!(
-            "plain allocations during {} took {}, {} of it after the first capture",
+            "plain allocations during {} took {}, {} of it after the first capture (an upper \
+             bound of what sharing can save)",
             units::count(took.len(), "capture"),
             signed(all),
             signed(later)
         ),
         remedy: remedy.to_owned(),
-        rule: "measured: captures".to_owned(),
+        rule: "M22".to_owned(),
         saving_bytes: 0,
         execs: took
             .iter()
