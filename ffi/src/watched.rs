@@ -29,8 +29,6 @@ macro_rules! opaque {
 }
 
 opaque! {
-    /// How much of a device a context uses; passed on only.
-    CUexecAffinityParam;
     /// What an array is like; passed on only.
     CUDA_ARRAY_DESCRIPTOR;
     /// What an array of three dimensions is like; passed on only.

@@ -428,7 +428,7 @@ fn ctrl_c_ends_after_the_experiment_and_writes_what_there_is() {
 #[cfg(target_os = "linux")]
 fn on_a_terminal(columns: usize, arguments: &str) -> Option<String> {
     let binary = env!("CARGO_BIN_EXE_graph-memory-footprint");
-    let line = format!("stty rows 40 cols {columns} && '{binary}' --backend model {arguments}");
+    let line = format!("stty rows 40 cols {columns} && '{binary}' --backend simulated {arguments}");
     let output = std::process::Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .env("TERM", "xterm-256color")

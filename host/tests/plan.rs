@@ -369,7 +369,7 @@ fn verification_without_a_gpu_says_so() {
         return;
     }
     ended.refused_with(2, "there is no GPU to verify on");
-    ended.refused_with(2, "--backend model");
+    ended.refused_with(2, "--backend simulated");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn verify(planner: &mut Planner<'_>, args: &PlanArgs) -> Result<(), Stop> {
     if let Some(why) = chosen.why {
         return Err(Stop::waived(
             format!("there is no GPU to verify on: {why}"),
-            "run on a machine with an NVIDIA GPU, or leave --verify out; --backend model \
+            "run on a machine with an NVIDIA GPU, or leave --verify out; --backend simulated \
              verifies on the simulated GPU",
         ));
     }

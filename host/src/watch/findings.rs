@@ -135,7 +135,7 @@ fn last_launch(process: &ProcessResult) -> u64 {
 }
 
 /// Captures that took plain memory, each for itself: frameworks let captures share a pool
-/// (M22).
+/// (M22). Whether these do cannot be seen from outside the framework.
 fn captures_without_shared_pool(process: &ProcessResult) -> Option<Finding> {
     let took: Vec<_> = process
         .captures
@@ -154,7 +154,7 @@ fn captures_without_shared_pool(process: &ProcessResult) -> Option<Finding> {
         return None;
     }
     let remedy = if torch {
-        "capture the largest batch first, and give all captures one memory pool: \
+        "capture the largest batch first, and give all captures one memory pool, if they have not: \
          torch.cuda.graph(g, pool=first.pool()); a replay may then overwrite outputs of the other \
          graphs, so never replay two graphs of a pool at the same time, and read or copy an output \
          that is still needed before another graph of the pool is replayed"
