@@ -423,3 +423,23 @@ fn a_file_that_cannot_be_written_is_refused_before_the_command_runs() {
         assert!(!ran.exists(), "{option}: the command ran");
     }
 }
+
+/// The dynamic loader splits `LD_PRELOAD` at spaces and colons, so such a path would be
+/// preloaded nowhere, and the report would be empty.
+#[test]
+fn a_library_whose_path_cannot_be_preloaded_is_refused_before_the_command_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = folder.path().join("ran");
+    for name in ["with space", "with:colon"] {
+        let below = folder.path().join(name);
+        fs::create_dir(&below).expect("the folder can be written");
+        let mut watch = watched(&below, &["touch"]);
+        watch.arg(&ran);
+        let ended = output(watch);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(stderr.contains("has a space or a colon"), "{stderr}");
+        assert!(stderr.contains("--library"), "{stderr}");
+        assert!(!ran.exists(), "{name}: the command ran");
+        assert_ne!(ended.status.code(), Some(0));
+    }
+}

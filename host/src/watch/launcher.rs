@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -31,8 +32,28 @@ const FROM_TERMINAL: [i32; 2] = [SIGINT, SIGQUIT];
 ///
 /// # Errors
 ///
-/// None there.
+/// None there, and a path that cannot be preloaded: the dynamic loader separates the paths
+/// in `LD_PRELOAD` at spaces and colons, and has no escape for them.
 pub(super) fn library(args: &WatchArgs) -> Result<PathBuf, Stop> {
+    let library = find_library(args)?;
+    if library
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|byte| b" :".contains(byte))
+    {
+        return Err(Stop::error(
+            format!(
+                "the dynamic loader cannot preload {}: its path has a space or a colon",
+                library.display()
+            ),
+            "copy the library to a path without them, and name it with --library",
+        ));
+    }
+    Ok(library)
+}
+
+fn find_library(args: &WatchArgs) -> Result<PathBuf, Stop> {
     if let Some(named) = &args.library {
         let found = named.canonicalize().ok().filter(|path| path.is_file());
         return found.ok_or_else(|| {
