@@ -227,20 +227,31 @@ fn library_below(place: &str) -> Option<PathBuf> {
 }
 
 /// `cargo xtask abi` fetches what it compares; its verdict is not asked here.
+///
+/// `cargo test` has built xtask. By itself, `cargo test -p cudart-ffi` builds none, and then
+/// it is built elsewhere: with other features of its dependencies it would take the place
+/// of libraries that other tests are linked to.
 fn fetch(names: &[String]) {
-    let Some(cargo) = std::env::var_os("CARGO") else {
-        return;
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().and_then(Path::parent).expect("target/debug");
+    let built = folder.join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
+    let mut xtask = match std::env::var_os("CARGO") {
+        _ if built.exists() => Command::new(built),
+        Some(cargo) => {
+            let mut cargo = Command::new(cargo);
+            cargo.args(["run", "--quiet", "--package", "xtask"]).args([
+                "--target-dir",
+                env!("CARGO_TARGET_TMPDIR"),
+                "--",
+            ]);
+            cargo
+        }
+        None => return,
     };
-    let _ = Command::new(cargo)
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "xtask",
-            "--",
-            "abi",
-            "--runtime",
-        ])
+    let _ = xtask
+        // It takes the repository from it, and this is the one of another package.
+        .env_remove("CARGO_MANIFEST_DIR")
+        .args(["abi", "--runtime"])
         .args(names)
         .stdout(Stdio::null())
         .status();
