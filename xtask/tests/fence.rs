@@ -140,3 +140,48 @@ fn every_crate_has_a_licence_that_may_be_packed() {
         .collect();
     assert_eq!(refused, Vec::<String>::new());
 }
+
+/// What is below cudart-model where `package` is built: packages with their features.
+fn below_the_simulated_runtime(package: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(repository())
+        .args(["tree", "--locked", "--package", package])
+        .args([
+            "--edges",
+            "normal,build",
+            "--no-dedupe",
+            "--prefix",
+            "depth",
+        ])
+        .args(["--format", " {p} [{f}]"])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo tree: {stderr}");
+    let lines: Vec<(usize, String)> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(depth, package)| (depth.parse().unwrap(), package.to_owned()))
+        .collect();
+    let at = lines
+        .iter()
+        .position(|(_, package)| package.starts_with("cudart-model "))
+        .unwrap();
+    let depth = lines[at].0;
+    let below = lines[at + 1..].iter();
+    below
+        .take_while(|(other, _)| *other > depth)
+        .map(|(_, package)| package.clone())
+        .collect()
+}
+
+/// The library of cudart-model has one file name for all its builds, so with other features
+/// below it xtask and the program would build it for each other again at each
+/// `cargo xtask run`, which took 20 s.
+#[test]
+fn xtask_and_the_program_build_the_simulated_runtime_alike() {
+    let program = below_the_simulated_runtime("graph-memory-footprint");
+    assert!(program.len() > 10, "{program:?}");
+    assert_eq!(below_the_simulated_runtime("xtask"), program);
+}
