@@ -1,7 +1,7 @@
 //! The fat binary that nvcc puts into a program: a container of PTX texts and machine code.
 //!
-//! The layout is not documented; it is the one that nvcc 12.9 and 13.5 write, which the
-//! tests compile with.
+//! The layout is not documented. It is the one of the files in `tests/data/nvcc`, which nvcc
+//! 13.5 wrote.
 
 use std::io::Read as _;
 
