@@ -63,7 +63,10 @@ impl<'rt> Bench<'rt> {
     fn relaunch(&self, request: &Request) -> anyhow::Result<Answer> {
         let (launches, batch) = (request.count("launches")?, request.count("batch")?);
         let stream = Stream::new(self.runtime)?;
-        let exec = self.alloc_spin_free(request.get("bytes")?)?;
+        let exec = match request.get("bytes")? {
+            0 => self.spin_alone()?,
+            bytes => self.alloc_spin_free(bytes)?,
+        };
         launch(&exec, &stream)?;
         stream.synchronize()?;
         let mut total = Duration::ZERO;
@@ -201,6 +204,13 @@ impl<'rt> Bench<'rt> {
         let alloc = graph.add_alloc(&[], bytes)?;
         let kernel = graph.add_spin(&[alloc.node], self.kernel, 0)?;
         graph.add_free(&[kernel], alloc.address)?;
+        graph.instantiate()
+    }
+
+    /// A kernel that ends at once, without memory nodes.
+    fn spin_alone(&self) -> Result<GraphExec<'rt>> {
+        let graph = Graph::new(self.runtime, self.device.ordinal())?;
+        graph.add_spin(&[], self.kernel, 0)?;
         graph.instantiate()
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | request | what is timed |
 //! | --- | --- |
-//! | `relaunch bytes launches batch` | launches of one graph that has run; after each batch the stream is waited for, outside the time |
+//! | `relaunch bytes launches batch` | launches of one graph that has run; after each batch the stream is waited for, outside the time; `bytes=0`: a graph without memory nodes (Rust side only) |
 //! | `life bytes graphs` | create a graph (allocate, kernel, free), instantiate, destroy both |
 //! | `scale graphs streams bytes batch` | the life's stages of many graphs at once, and the process's resident memory between them |
 //! | `limit bytes most` | nothing: how many graphs there can be, and the code of the first that cannot (Rust side only) |

@@ -78,9 +78,58 @@ impl Bed {
     /// As [`Side::start`].
     pub fn ours(&self) -> anyhow::Result<Side> {
         let mut command = self.bound(&self.kit.ours);
-        command.args(["serve", "--device", &self.device.to_string()]);
-        command.args(self.runtime_arguments());
+        command.args(self.serve_arguments());
         Side::start(Whose::Ours, &mut command)
+    }
+
+    /// Starts our side under `watch`, which writes its result to the file when the side
+    /// has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Side::start`].
+    pub fn ours_watched(&self, result: &Path) -> anyhow::Result<Side> {
+        let mut command = self.watching(result);
+        command.arg(&self.kit.ours).args(self.serve_arguments());
+        Side::start(Whose::Watched, &mut command)
+    }
+
+    /// Starts the PyTorch program alone, or under `watch` where a result is to be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`Side::start`]: also when there is no Python or no PyTorch with a GPU.
+    pub fn training(&self, result: Option<&Path>) -> anyhow::Result<Side> {
+        let (whose, mut command) = match result {
+            None => (Whose::Alone, self.bound(Path::new(PYTHON))),
+            Some(result) => {
+                let mut command = self.watching(result);
+                command.arg(PYTHON);
+                (Whose::Watched, command)
+            }
+        };
+        command.arg(&self.kit.training).arg(self.device.to_string());
+        Side::start(whose, &mut command)
+    }
+
+    /// `watch`, up to the command that it runs.
+    fn watching(&self, result: &Path) -> Command {
+        let mut command = self.bound(&self.kit.experiments);
+        command.args(["watch", "--output"]).arg(result);
+        command
+            .arg("--text")
+            .arg(result.with_extension("txt"))
+            .arg("--library")
+            .arg(&self.kit.watch)
+            .arg("--");
+        command
+    }
+
+    fn serve_arguments(&self) -> Vec<std::ffi::OsString> {
+        let device = self.device.to_string();
+        let mut arguments = vec!["serve".into(), "--device".into(), device.into()];
+        arguments.extend(self.runtime_arguments());
+        arguments
     }
 
     /// Starts the C++ side, if there is one.
@@ -165,6 +214,9 @@ impl Bed {
         vec!["--cudart".into(), library.into()]
     }
 }
+
+/// Runs the PyTorch program.
+const PYTHON: &str = "python3";
 
 /// Binds a program to processors; part of util-linux.
 const BINDER: &str = "taskset";

@@ -167,6 +167,8 @@ mod tests {
             experiments: machine.path("e"),
             ours: machine.path("o"),
             model: machine.path("libcudart_model.so"),
+            watch: PathBuf::new(),
+            training: PathBuf::new(),
             counterpart: machine.path("counterpart.cpp"),
             kernel: machine.path("k"),
             root: None,

@@ -21,6 +21,10 @@ const EXPERIMENTS: &str = "graph-memory-footprint";
 const OURS: &str = "graph-memory-bench";
 /// The model runtime as a library.
 const MODEL: &str = "libcudart_model.so";
+/// The library that `watch` preloads, found beside the program that runs the experiments.
+const WATCH: &str = "libgraph_memory_watch.so";
+/// The PyTorch program that is watched.
+const TRAINING: &str = "training_step.py";
 /// The C++ side's source.
 const COUNTERPART: &str = "counterpart.cpp";
 /// The kernel for the C++ side.
@@ -35,6 +39,10 @@ pub struct Kit {
     pub ours: PathBuf,
     /// The model runtime as a library.
     pub model: PathBuf,
+    /// The library that `watch` preloads.
+    pub watch: PathBuf,
+    /// The PyTorch program that is watched.
+    pub training: PathBuf,
     /// The C++ side's source.
     pub counterpart: PathBuf,
     /// The kernel for the C++ side; ours has it embedded.
@@ -53,7 +61,14 @@ impl Kit {
         // In one call, so that what they share is built once.
         let made = cargo_build(
             root,
-            &["--package", EXPERIMENTS, "--package", "cudart-model"],
+            &[
+                "--package",
+                EXPERIMENTS,
+                "--package",
+                "cudart-model",
+                "--package",
+                "graph-memory-watch",
+            ],
             &["--bin", EXPERIMENTS, "--bin", OURS, "--lib"],
         )?;
         let named = |wanted: &dyn Fn(&str) -> bool, what: &str| {
@@ -73,6 +88,8 @@ impl Kit {
             experiments: named(&program(EXPERIMENTS), EXPERIMENTS)?,
             ours: named(&program(OURS), OURS)?,
             model: named(&|name| name == MODEL, MODEL)?,
+            watch: named(&|name| name == WATCH, WATCH)?,
+            training: root.join("host/benches").join(TRAINING),
             counterpart: root.join("host/benches").join(COUNTERPART),
             kernel: root.join(kernel::EMBEDDED),
             root: Some(root.to_owned()),
@@ -102,6 +119,8 @@ impl Kit {
             experiments: file(EXPERIMENTS)?,
             ours: file(OURS)?,
             model: file(MODEL)?,
+            watch: file(WATCH)?,
+            training: file(TRAINING)?,
             counterpart: file(COUNTERPART)?,
             kernel: file(KERNEL)?,
             root: None,
@@ -119,6 +138,8 @@ impl Kit {
             (&self.experiments, EXPERIMENTS),
             (&self.ours, OURS),
             (&self.model, MODEL),
+            (&self.watch, WATCH),
+            (&self.training, TRAINING),
             (&self.counterpart, COUNTERPART),
             (&self.kernel, KERNEL),
             (&this, "xtask"),
@@ -212,6 +233,8 @@ warning: not JSON"#;
             experiments: made("e"),
             ours: made("o"),
             model: made("m"),
+            watch: made("w"),
+            training: made("t"),
             counterpart: made("c"),
             kernel: made("k"),
             root: None,

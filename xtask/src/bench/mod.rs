@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn every_figure_is_measured_unless_some_are_named() {
         let names: Vec<_> = chosen(&[]).map(|plan| plan.name).collect();
-        assert_eq!(names, ["process", "launch", "scale", "mapping"]);
+        assert_eq!(names, ["process", "launch", "scale", "mapping", "watch"]);
         let one: Vec<_> = chosen(&["scale"]).map(|plan| plan.name).collect();
         assert_eq!(one, ["scale"]);
     }

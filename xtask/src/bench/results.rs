@@ -114,6 +114,12 @@ pub enum Side {
     Sample,
     /// Ours against the C++ side, of pairs taken one after the other.
     OursToCpp,
+    /// A program that runs under `watch`.
+    Watched,
+    /// A watched program's time minus that of the same program run alone, of pairs.
+    WatchedMinusAlone,
+    /// A program that is not ours, run alone.
+    Alone,
 }
 
 /// A measured value. The name of the field has the unit.
@@ -136,6 +142,8 @@ pub enum Value {
 pub enum Quantity {
     /// Milliseconds.
     Ms(f64),
+    /// Microseconds.
+    Us(f64),
     /// A quotient.
     Ratio(f64),
     /// A number of things.
@@ -241,6 +249,9 @@ impl fmt::Display for Side {
             Self::Cpp => "C++",
             Self::Sample => "sample",
             Self::OursToCpp => "ours/C++",
+            Self::Watched => "watched",
+            Self::WatchedMinusAlone => "watched - alone",
+            Self::Alone => "alone",
         })
     }
 }

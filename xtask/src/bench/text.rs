@@ -61,10 +61,18 @@ pub fn figure(figure: &Figure) -> String {
 
 /// A column a side, with the quartiles.
 fn by_side(rows: &[Row]) -> String {
-    let sides: Vec<Side> = [Side::Ours, Side::Cpp, Side::Sample, Side::OursToCpp]
-        .into_iter()
-        .filter(|side| rows.iter().any(|row| row.side == *side))
-        .collect();
+    let sides: Vec<Side> = [
+        Side::Ours,
+        Side::Cpp,
+        Side::Sample,
+        Side::OursToCpp,
+        Side::Alone,
+        Side::Watched,
+        Side::WatchedMinusAlone,
+    ]
+    .into_iter()
+    .filter(|side| rows.iter().any(|row| row.side == *side))
+    .collect();
     let head = sides.iter().map(ToString::to_string).collect();
     let mut names: Vec<String> = Vec::new();
     for row in rows {
@@ -229,6 +237,7 @@ fn bar_line(bar: &Bar) -> String {
 fn quantity(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Ms(ms) => format!("{ms:.1} ms"),
+        Quantity::Us(us) => format!("{us:.3} us"),
         Quantity::Ratio(ratio) => format!("{ratio:.3}"),
         Quantity::Count(count) => format!("{count}"),
     }
