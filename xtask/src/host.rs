@@ -48,6 +48,32 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
     Ok(binary(root, "release"))
 }
 
+/// Builds the library that `watch` preloads, on systems where there is one.
+///
+/// # Errors
+///
+/// When it cannot be built.
+pub fn build_watch_library(root: &Path, profile: &str) -> anyhow::Result<()> {
+    if WATCH_LIBRARY.is_none() {
+        return Ok(());
+    }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(root)
+        .args(["build", "--quiet", "--profile", profile])
+        .args(["--package", WATCH_PACKAGE])
+        .status()
+        .context("cannot start cargo")?;
+    anyhow::ensure!(
+        status.success(),
+        Trouble::new(
+            format!("{WATCH_PACKAGE} does not build"),
+            "see the compiler's messages above",
+        )
+    );
+    Ok(())
+}
+
 /// Where cargo puts the binary of a profile.
 pub fn binary(root: &Path, profile: &str) -> PathBuf {
     target_folder(root)

@@ -73,6 +73,9 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     if host::binary(root, PROFILE).exists() {
         command.arg("--quiet");
     }
+    if args.options.first().is_some_and(|first| first == "watch") {
+        host::build_watch_library(root, PROFILE)?;
+    }
     command.arg("--").args(kernel_option).args(&args.options);
     let status = command.status().context("cannot start cargo")?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());

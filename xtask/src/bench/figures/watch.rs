@@ -24,10 +24,10 @@ const ROUNDS: usize = 16;
 const LAUNCHES: usize = 1000;
 const BATCH: usize = 100;
 
-/// Training steps a round, and rounds. Two processes of PyTorch are enough: a step
-/// takes a hundred times longer than what could be added to it.
+/// Training steps a round, rounds of a pair, and pairs of PyTorch processes.
 const STEPS: usize = 200;
 const STEP_ROUNDS: usize = 24;
+const STEP_PROCESSES: usize = 4;
 
 /// A graph, its size, and the most that watching may add to its launch.
 const GRAPHS: [(&str, u64, f64); 2] = [
@@ -105,33 +105,42 @@ fn launches(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
 }
 
 fn training(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
-    let result = bed.scratch.path().join("training.json");
-    let alone = match bed.training(None) {
-        Ok(alone) => alone,
-        Err(error) => {
-            figure.skipped.push(format!(
-                "the training step: python3 cannot run PyTorch on a GPU ({error:#})"
-            ));
-            return Ok(());
-        }
-    };
-    let mut sides: [Side; 2] = [alone, bed.training(Some(&result))?];
-    let request = format!("step steps={STEPS}");
-    take_turns(&mut sides, 1, limit, &request)?;
-    let answers = take_turns(&mut sides, bed.repeat(STEP_ROUNDS), limit, &request)?;
-    drop(sides);
-    let us = |answers| each(answers, "step_ns", STEPS as f64 * 1e3);
-    let times = answers
-        .iter()
-        .map(|answers| us(answers))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let [alone, watched] = times.as_slice() else {
-        anyhow::bail!("two programs ran, and {} answered", times.len());
-    };
     let what = "training step of PyTorch";
-    figure.times(what, Whose::Alone, &[], alone);
-    figure.times(what, Whose::Watched, &[], watched);
-    if let Some(ratio) = Spread::of_pairs(watched, alone, |w, a| w / a) {
+    let request = format!("step steps={STEPS}");
+    let (mut alone, mut watched) = (Vec::new(), Vec::new());
+    let mut not_recorded = 0;
+    for process in 0..bed.repeat(STEP_PROCESSES) {
+        if process > 0 && limit.is_over() {
+            break;
+        }
+        let result = bed.scratch.path().join(format!("training-{process}.json"));
+        let first = match bed.training(None) {
+            Ok(first) => first,
+            Err(error) => {
+                figure.skipped.push(format!(
+                    "the {what}: python3 cannot run PyTorch on a GPU ({error:#})"
+                ));
+                return Ok(());
+            }
+        };
+        let mut sides: [Side; 2] = [first, bed.training(Some(&result))?];
+        take_turns(&mut sides, 1, limit, &request)?;
+        let answers = take_turns(&mut sides, bed.repeat(STEP_ROUNDS), limit, &request)?;
+        drop(sides);
+        for (answers, medians) in answers.iter().zip([&mut alone, &mut watched]) {
+            let us = each(answers, "step_ns", STEPS as f64 * 1e3)?;
+            medians.extend(Spread::of(us).map(|spread| spread.median));
+        }
+        // A step of each request comes before its timed steps.
+        let rounds = answers.last().map_or(0, Vec::len) + 1;
+        not_recorded += ((rounds * (STEPS + 1)) as u64).abs_diff(recorded_launches(&result)?);
+    }
+    figure.times(what, Whose::Alone, &[], &alone);
+    figure.times(what, Whose::Watched, &[], &watched);
+    if let Some(added) = Spread::of_pairs(&watched, &alone, |w, a| w - a) {
+        figure.row(what, Whose::WatchedMinusAlone, &[], Value::Us(added));
+    }
+    if let Some(ratio) = Spread::of_pairs(&watched, &alone, |w, a| w / a) {
         figure.bar(
             format!("{what}: watched / alone"),
             Quantity::Ratio(STEP_AT_MOST),
@@ -139,12 +148,10 @@ fn training(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
             bed.not_judged(),
         );
     }
-    // A step of each request comes before its timed steps.
-    let made = ((watched.len() + 1) * (STEPS + 1)) as u64;
     figure.bar(
         format!("{what}: launches that were made and not recorded, or the other way round"),
         Quantity::Count(0.0),
-        Quantity::Count(made.abs_diff(recorded_launches(&result)?) as f64),
+        Quantity::Count(not_recorded as f64),
         bed.not_judged(),
     );
     Ok(())
