@@ -5,8 +5,8 @@ use cudart_ffi::{Search, cudaError_t};
 
 use cudart_model::ClockKind;
 
+use crate::cli::exit::{Stop, StopKind};
 use crate::cli::{BackendArgs, BackendChoice, DeviceChoice};
-use crate::exit::{Stop, StopKind};
 use crate::results::ModelClock;
 use cuda_graphs::{Device, Runtime, Version};
 

@@ -3,8 +3,8 @@
 //!
 //! Public are the parts that `main`, the tests, the benchmarks and `cargo xtask` use:
 //!
-//! - [`cli`] is the command line, [`run()`] runs a command, and [`exit`] has the exit
-//!   codes.
+//! - [`cli`] is the command line: [`cli::run`] runs a command, and [`cli::exit`] has the
+//!   exit codes.
 //! - [`plan`] computes how much memory graphs hold, from dumps.
 //! - [`watch`] runs a program and reports what its graphs hold.
 //! - [`experiments`] call CUDA and record the memory after each step, one file each.
@@ -15,19 +15,12 @@
 mod backend;
 pub mod cli;
 mod compare;
-mod completions;
-pub mod exit;
 pub mod experiments;
-mod explain;
 mod host_memory;
 pub mod kernel;
-mod output;
 pub mod plan;
 mod report;
 pub mod results;
 pub mod rules;
 mod run;
 pub mod watch;
-
-pub use output::say;
-pub use run::run;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use graph_memory_footprint::cli::{self, Cli};
-use graph_memory_footprint::exit::StopKind;
-use graph_memory_footprint::{exit, run, say};
+use graph_memory_footprint::cli::exit::{self, StopKind};
+use graph_memory_footprint::cli::{self, Cli, run, say};
 use safe_io::visible;
 
 fn main() -> ExitCode {

@@ -8,11 +8,10 @@ use std::path::Path;
 use clap::Parser;
 use cudart_ffi::cudaError_t;
 use cudart_model::{Fault, FunctionId, Isolated, LiveObjects};
-use graph_memory_footprint::cli::Cli;
-use graph_memory_footprint::exit::{self, Stop};
+use graph_memory_footprint::cli::exit::{self, Stop};
+use graph_memory_footprint::cli::{Cli, run};
 use graph_memory_footprint::experiments::EXPERIMENTS;
 use graph_memory_footprint::results::{Quantity, RunResult, Verdict};
-use graph_memory_footprint::run;
 
 /// An invalid argument, no memory, an old driver, a busy device, a bad device, two
 /// that corrupt the context, the unknown error, and a code that no header has.

@@ -13,8 +13,8 @@ use safe_io::Shown;
 pub use series::{Pair, Point, Series, side_by_side};
 
 use crate::cli::CompareArgs;
-use crate::exit::{self, Stop};
-use crate::output;
+use crate::cli::exit::{self, Stop};
+use crate::cli::output;
 use crate::report::table::Table;
 use crate::report::{self, units};
 use crate::results::read;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudart_ffi::ptx::{PtxHeader, PtxRefusal};
 
-use crate::exit::Stop;
+use crate::cli::exit::Stop;
 use cuda_graphs::{Device, KernelError, RouteChoice, Runtime, SpinKernel};
 
 /// The spinning kernel's name. Its argument is the spin time in SM clocks.

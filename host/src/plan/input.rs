@@ -12,7 +12,7 @@ use graph_memory_plan::scenario::{self, Scenario};
 
 use safe_io::visible;
 
-use crate::exit::Stop;
+use crate::cli::exit::Stop;
 use crate::watch;
 
 /// What was given.

@@ -14,9 +14,9 @@ use super::args::{PlanArgs, PlanFormat};
 use super::input::{self, Input};
 use super::text;
 use crate::backend;
-use crate::exit::{self, Stop};
+use crate::cli::exit::{self, Stop};
+use crate::cli::output;
 use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
-use crate::output;
 use crate::report::{json, plan_page};
 use cuda_graphs::Device;
 

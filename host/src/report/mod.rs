@@ -21,9 +21,9 @@ use safe_io::Outputs;
 use shown::Shown;
 pub(crate) use shown::shown;
 
+use crate::cli::exit::Stop;
+use crate::cli::output;
 use crate::cli::{Format, OutputArgs};
-use crate::exit::Stop;
-use crate::output;
 use crate::results::{DeviceResult, ExperimentResult, RunResult};
 
 /// Writes the result of a run, piece by piece or at the end. A format implements the

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::exit::Stop;
+use crate::cli::exit::Stop;
 use crate::results::{RunResult, SCHEMA_VERSION};
 
 /// Why a text is no result.

@@ -11,66 +11,25 @@ use std::time::{Instant, SystemTime};
 use safe_io::Outputs;
 
 use crate::backend::{self, Chosen};
-use crate::cli::{Cli, Command, DeviceChoice, Format, RunArgs, ShowArgs};
-use crate::exit::{self, Stop, StopKind};
+use crate::cli::exit::{self, Stop, StopKind};
+use crate::cli::{DeviceChoice, RunArgs};
 use crate::experiments::{Choices, Experiment, Lab, OF_THE_SAMPLE};
 use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
-use crate::results::read;
+use crate::report;
 use crate::results::{
     Backend, BackendKind, DeviceResult, ExperimentResult, KernelInfo, RunResult, SCHEMA_VERSION,
     Settings, Stopped, Tool, Verdict,
 };
-use crate::watch::result::WatchResult;
-use crate::{compare, completions, explain, plan, report, watch};
 use cuda_graphs::{Device, Runtime, SpinKernel};
 use interrupt::Interrupt;
 
-/// Runs the command.
+/// Runs experiments and reports their results.
 ///
 /// # Errors
 ///
-/// [`Stop`] if there is no result: wrong usage, a machine that cannot run the
-/// experiments, or an error before the first one. An error in an experiment is part
-/// of the result.
-pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
-    match &cli.command {
-        None if cli.run.list => explain::list(),
-        None => experiments(&cli.run),
-        Some(Command::Explain(args)) => explain::explain(args),
-        Some(Command::Watch(args)) => watch::run(args),
-        Some(Command::Show(args)) => {
-            if args.result.is_dir() {
-                return show_recording(&watch::read_folder(&args.result)?, args);
-            }
-            let text = read::text_of(&args.result)?;
-            if watch::is_watch_result(&text) {
-                return show_recording(&watch::read(&text, &args.result)?, args);
-            }
-            let result = read::result(&text, &args.result)?;
-            report::open(&args.output, Outputs::new([&args.result]))?.show(&result)?;
-            Ok(exit::code_of(&result))
-        }
-        Some(Command::Compare(args)) => compare::compare(args),
-        Some(Command::Plan(args)) => plan::run(args),
-        Some(Command::Completions(args)) => completions::completions(args),
-        Some(Command::Manual(args)) => completions::manual(args),
-    }
-}
-
-/// Prints what `watch` recorded.
-fn show_recording(result: &WatchResult, args: &ShowArgs) -> Result<ExitCode, Stop> {
-    let output = &args.output;
-    if output.format == Format::Csv || output.svg.is_some() {
-        return Err(Stop::usage(
-            "a recording of watch is shown as text, as JSON, and as a page with --report",
-            "leave --format csv and --svg out",
-        ));
-    }
-    watch::show(result, &args.result, output)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
+/// [`Stop`] before the first experiment: wrong usage, or a machine that cannot run them.
+/// An error in an experiment is part of the result.
+pub fn experiments(args: &RunArgs) -> Result<ExitCode, Stop> {
     let source = KernelSource::get(args.on.ptx.as_deref())?;
     let Chosen {
         runtime,
@@ -398,7 +357,8 @@ mod tests {
 
     fn consent(arguments: &[&str], is_gpu: bool) -> Result<(), Stop> {
         let program = std::iter::once(&"graph-memory-footprint");
-        let cli = Cli::try_parse_from(program.chain(arguments)).expect("valid arguments");
+        let cli =
+            crate::cli::Cli::try_parse_from(program.chain(arguments)).expect("valid arguments");
         require_consent(&cli.run, is_gpu)
     }
 

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use super::args::WatchArgs;
-use crate::exit::Stop;
+use crate::cli::exit::Stop;
 
 /// The file name of the watch library.
 const LIBRARY: &str = "libgraph_memory_watch.so";
@@ -180,7 +180,7 @@ pub(super) struct NotStarted {
 impl NotStarted {
     fn nothing() -> Self {
         Self {
-            code: crate::exit::USAGE,
+            code: crate::cli::exit::USAGE,
             stop: Stop::usage("there is no command to watch", "watch -- python train.py"),
         }
     }

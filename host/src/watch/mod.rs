@@ -35,9 +35,9 @@ pub use read::{is_watch_result, read};
 #[cfg(target_os = "linux")]
 pub use run::run;
 
+use crate::cli::exit::Stop;
+use crate::cli::output;
 use crate::cli::{Format, OutputArgs};
-use crate::exit::Stop;
-use crate::output;
 use crate::report::watch_page;
 use result::WatchResult;
 

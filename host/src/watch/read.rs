@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::result::{FORMAT, SCHEMA_VERSION, WatchResult};
-use crate::exit::Stop;
+use crate::cli::exit::Stop;
 
 /// Whether a JSON text is a result of `watch`, by its `format` field.
 #[must_use]

@@ -11,8 +11,8 @@ use safe_io::{Output, Outputs};
 use super::args::WatchArgs;
 use super::result::{End, WatchResult};
 use super::{analysis, launcher, text, trace, write_json};
-use crate::exit::Stop;
-use crate::output;
+use crate::cli::exit::Stop;
+use crate::cli::output;
 use crate::report::watch_page;
 
 /// Runs the command and reports what its graphs hold. The exit code is the command's.

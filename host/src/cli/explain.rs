@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::builder::styling::Style;
 
 use crate::cli::ExplainArgs;
-use crate::exit::{self, Stop};
+use crate::cli::exit::{self, Stop};
+use crate::cli::output;
 use crate::experiments::{EXPERIMENTS, Experiment};
-use crate::output;
 use crate::report::table::paragraph;
 use crate::rules::{self, Rule};
 

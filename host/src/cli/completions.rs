@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Command, CommandFactory};
 
+use crate::cli::exit::{self, Stop};
+use crate::cli::output;
 use crate::cli::{Cli, CompletionsArgs, ManualArgs};
-use crate::exit::{self, Stop};
-use crate::output;
 
 /// Prints a shell's completions.
 ///

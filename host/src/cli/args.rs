@@ -1,4 +1,5 @@
-//! The command line.
+//! The options of the commands, and how their values are read. `plan` and `watch` have
+//! theirs in their own modules.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,87 +7,11 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
-use crate::exit;
 use crate::experiments::{EXPERIMENTS, Experiment};
-use crate::plan::PlanArgs;
 use crate::results::ModelClock;
-use crate::watch::WatchArgs;
 use cuda_graphs::RouteChoice;
-
-/// How much GPU memory CUDA graphs hold, why, and how to reduce it.
-#[derive(Debug, Parser)]
-#[command(
-    version,
-    long_about = ABOUT,
-    after_help = exit::HELP,
-    max_term_width = 100,
-    args_conflicts_with_subcommands = true
-)]
-pub struct Cli {
-    /// The command; without one, experiments run.
-    #[command(subcommand)]
-    pub command: Option<Command>,
-
-    /// Options of a run of experiments.
-    #[command(flatten)]
-    pub run: RunArgs,
-
-    /// When to use colors; auto uses them on a terminal, unless NO_COLOR is set.
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
-    pub color: ColorChoice,
-
-    /// Log the libraries that were tried; -vv also logs every CUDA call.
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
-    pub verbose: u8,
-}
-
-/// What `--help` begins with.
-const ABOUT: &str = "\
-How much GPU memory CUDA graphs hold, why, and how to reduce it.
-
-Examples:
-  graph-memory-footprint watch -- python train.py   report what your program's graphs hold
-  graph-memory-footprint plan graph.dot             compute it from a dump, without a GPU
-  graph-memory-footprint explain R3                 explain a rule that a report names
-  graph-memory-footprint                            run the experiments of NVIDIA's sample
-  graph-memory-footprint --experiment order-matters run one experiment
-
-Without a command, experiments run on the GPU (or on a simulated one) and check how CUDA
-assigns memory to graphs.";
-
-impl Cli {
-    /// Applies `--color` to all later output.
-    pub fn apply_color(&self) {
-        match self.color {
-            ColorChoice::Auto => anstream::ColorChoice::Auto,
-            ColorChoice::Always => anstream::ColorChoice::Always,
-            ColorChoice::Never => anstream::ColorChoice::Never,
-        }
-        .write_global();
-    }
-}
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Run a program and report how much GPU memory its CUDA graphs hold, and why.
-    Watch(WatchArgs),
-    /// Compute how much memory graphs hold, from DOT dumps or a scenario.
-    Plan(PlanArgs),
-    /// Explain an experiment or a rule, and name the sources.
-    Explain(ExplainArgs),
-    /// Print a JSON result as text, CSV or an HTML page.
-    Show(ShowArgs),
-    /// Compare two results step by step, or a result with a log of NVIDIA's sample.
-    Compare(CompareArgs),
-    /// Print shell completions.
-    Completions(CompletionsArgs),
-    /// Print a manual page.
-    #[command(hide = true)]
-    Manual(ManualArgs),
-}
 
 /// Options of a run of experiments.
 #[derive(Debug, Clone, Args)]
@@ -321,14 +246,6 @@ impl From<KernelRouteChoice> for RouteChoice {
     }
 }
 
-/// The arguments, with `-device=N` (as in NVIDIA's samples) replaced by `--device=N`.
-pub fn arguments() -> impl Iterator<Item = OsString> {
-    std::env::args_os().map(|argument| match argument.to_str() {
-        Some(text) if text.starts_with("-device=") => OsString::from(format!("-{text}")),
-        _ => argument,
-    })
-}
-
 /// The value that selects every experiment.
 const ALL: &str = "all";
 
@@ -400,12 +317,6 @@ const MAX_SPIN_TIME: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_is_well_formed() {
-        Cli::command().debug_assert();
-    }
 
     #[test]
     fn invalid_values_are_refused_with_the_allowed_ones() {

@@ -7,7 +7,7 @@ use std::path::Path;
 use anstream::AutoStream;
 use safe_io::{Output, OutputError, Outputs};
 
-use crate::exit::Stop;
+use crate::cli::exit::Stop;
 
 /// Writes a text to standard output, coloured only where `--color` has it so. The
 /// command reads these files, so standard output must not lead to one of them.
