@@ -5,9 +5,11 @@ mod completions;
 pub mod exit;
 mod explain;
 pub(crate) mod output;
+mod plan;
+mod program;
 mod show;
+mod watch;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, Parser, Subcommand};
@@ -16,11 +18,11 @@ pub use args::{
     BackendArgs, BackendChoice, CompareArgs, CompletionsArgs, DeviceChoice, ExplainArgs, Format,
     KernelRouteChoice, ManualArgs, OutputArgs, RunArgs, ShowArgs,
 };
-pub use output::say;
+pub use plan::{PlanArgs, PlanFormat};
+pub use program::main;
+pub use watch::WatchArgs;
 
-use crate::plan::PlanArgs;
-use crate::watch::WatchArgs;
-use crate::{compare, plan, run, watch};
+use crate::{compare, run};
 use exit::Stop;
 
 /// How much GPU memory CUDA graphs hold, why, and how to reduce it.
@@ -108,21 +110,13 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         None if cli.run.list => explain::list(),
         None => run::experiments(&cli.run),
         Some(Command::Explain(args)) => explain::explain(args),
-        Some(Command::Watch(args)) => watch::run(args),
+        Some(Command::Watch(args)) => crate::watch::run(args),
         Some(Command::Show(args)) => show::show(args),
         Some(Command::Compare(args)) => compare::compare(args),
-        Some(Command::Plan(args)) => plan::run(args),
+        Some(Command::Plan(args)) => crate::plan::run(args),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Manual(args)) => completions::manual(args),
     }
-}
-
-/// The arguments, with `-device=N` (as in NVIDIA's samples) replaced by `--device=N`.
-pub fn arguments() -> impl Iterator<Item = OsString> {
-    std::env::args_os().map(|argument| match argument.to_str() {
-        Some(text) if text.starts_with("-device=") => OsString::from(format!("-{text}")),
-        _ => argument,
-    })
 }
 
 #[cfg(test)]

@@ -1,10 +1,7 @@
-//! The `plan` command: options, the order in which files are read, and how a plan is
-//! printed. What graphs will hold is for the crate [`graph_memory_plan`].
+//! The `plan` command: the order in which files are read, and how a plan is printed. What graphs will hold is for the crate [`graph_memory_plan`].
 
-mod args;
 mod input;
 mod run;
 mod text;
 
-pub use args::{PlanArgs, PlanFormat};
 pub use run::run;

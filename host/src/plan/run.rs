@@ -10,12 +10,12 @@ use graph_memory_plan::result::{Plan, Verdict};
 use graph_memory_plan::{Options, Planner, SpinKernel, scenario, schedules};
 use safe_io::Outputs;
 
-use super::args::{PlanArgs, PlanFormat};
 use super::input::{self, Input};
 use super::text;
 use crate::backend;
 use crate::cli::exit::{self, Stop};
 use crate::cli::output;
+use crate::cli::{PlanArgs, PlanFormat};
 use crate::kernel::ptx::{KERNEL_NAME, KernelSource};
 use crate::report::{json, plan_page};
 use cuda_graphs::Device;

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::args::WatchArgs;
+use crate::cli::WatchArgs;
 use crate::cli::exit::Stop;
 
 /// The file name of the watch library.

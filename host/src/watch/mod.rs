@@ -5,7 +5,6 @@
 //! `findings`. `text`, the page and `trace` show that; `compare` compares two.
 
 mod analysis;
-mod args;
 pub mod compare;
 pub(crate) mod findings;
 #[cfg(target_os = "linux")]
@@ -29,7 +28,6 @@ use graph_memory_record::Recording;
 use safe_io::Outputs;
 use safe_io::visible::JsonText;
 
-pub use args::WatchArgs;
 pub(crate) use planned::{described, scenario};
 pub use read::{is_watch_result, read};
 #[cfg(target_os = "linux")]
@@ -47,7 +45,7 @@ use result::WatchResult;
 ///
 /// Always.
 #[cfg(not(target_os = "linux"))]
-pub fn run(_: &WatchArgs) -> Result<ExitCode, Stop> {
+pub fn run(_: &crate::cli::WatchArgs) -> Result<ExitCode, Stop> {
     Err(Stop::waived(
         "watch needs Linux: it preloads a library into the program",
         "watch the program on Linux; `show`, `compare` and `plan` read its recording here",

@@ -8,9 +8,9 @@ use std::process::{ExitCode, ExitStatus};
 use graph_memory_record::{ReadError, Recording};
 use safe_io::{Output, Outputs};
 
-use super::args::WatchArgs;
 use super::result::{End, WatchResult};
 use super::{analysis, launcher, text, trace, write_json};
+use crate::cli::WatchArgs;
 use crate::cli::exit::Stop;
 use crate::cli::output;
 use crate::report::watch_page;

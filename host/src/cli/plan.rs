@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::BackendArgs;
+use super::BackendArgs;
 
 /// Options of `plan`.
 #[derive(Debug, Clone, Args)]
