@@ -19,11 +19,14 @@
 //!
 //! - R10, R11: memory holds what copies, memsets and kernels wrote, by physical
 //!   block, and changes when the call is made, in the order of the calls: races between
-//!   streams are not shown. Of kernels it runs those of numbers, loads, stores and jumps
-//!   in PTX, up to 2^28 instructions a launch, and says on standard error where it ends
-//!   one. Kernels with shared memory, barriers, atomics, printf or machine code alone take their
-//!   time and write nothing; of those that nvcc compiled into the program, standard error
-//!   names each once. A stray write has no effect.
+//!   streams are not shown. Kernels run from PTX, up to 2^30 instructions a launch, and
+//!   standard error says where one is ended. Their blocks run one after the other. Kernels
+//!   with floating-point numbers of 16 bits, textures, tensor cores or machine code alone
+//!   take their time and write nothing; of those that nvcc compiled into the program,
+//!   standard error names each once. A stray write has no effect.
+//! - `printf` in kernels: the text is kept without a limit until it is written; a GPU keeps
+//!   1 MiB and drops what is older. `%hhd` and `%zu` are written as C does; the compiled
+//!   `printf` of a GPU knows neither.
 //! - R11: memory that nothing was written to reads as bytes of 0xcd. A copy of more than
 //!   1 GiB to the host leaves the host's memory as it is there, so that a large sparse
 //!   buffer stays sparse.

@@ -166,7 +166,7 @@ fn dumped_again(name: &str, text: &str) -> String {
                 let handle = known.unwrap_or_else(|| kernel(&mut runtime, &title));
                 kernels.insert(title, handle);
                 let request = launch(handle, grid, block, shared);
-                runtime.add_kernel_node(graph, &after, &request, Vec::new())
+                runtime.add_kernel_node(graph, &after, &request, Default::default())
             }
         };
         nodes.push(added.unwrap_or_else(|code| panic!("{name}: node {}: {code:?}", nodes.len())));
@@ -229,7 +229,7 @@ fn all_kinds(runtime: &mut Runtime) -> u64 {
     let fill = Fill::bytes(a, 0, 64 * MIB);
     let n1 = runtime.add_set_node(graph, &[n0], fill).expect("a memset");
     let n2 = runtime
-        .add_kernel_node(graph, &[n1], &spin, Vec::new())
+        .add_kernel_node(graph, &[n1], &spin, Default::default())
         .expect("a kernel");
     let (n3, b) = runtime
         .add_alloc_node(graph, &[n0], alloc_request(33 * MIB))
@@ -265,7 +265,7 @@ fn all_kinds(runtime: &mut Runtime) -> u64 {
         .add_child_graph_node(graph, &[n10], child)
         .expect("a child graph");
     let n12 = runtime
-        .add_kernel_node(graph, &[n11], &spin, Vec::new())
+        .add_kernel_node(graph, &[n11], &spin, Default::default())
         .expect("a kernel");
     runtime
         .add_free_node(graph, &[n12], b)
@@ -351,7 +351,7 @@ fn by_the_driver(runtime: &mut Runtime) -> u64 {
     let event = runtime.event_create(0).expect("an event");
     let launched = |runtime: &mut Runtime, kernel, after: &[u64]| {
         let request = launch(kernel, [2, 3, 1], [32, 1, 1], 0);
-        runtime.add_kernel_node(graph, after, &request, Vec::new())
+        runtime.add_kernel_node(graph, after, &request, Default::default())
     };
     let n0 = launched(runtime, first, &[]).expect("a kernel");
     let n1 = launched(runtime, second, &[n0]).expect("a kernel");

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use cudart_ffi::cudaError_t;
 
+use super::output;
 use crate::clock::Nanos;
 use crate::functions::FunctionId;
 use crate::instance::{self, Instance, State, ThreadState};
 use crate::objects::effects::Effect;
 use crate::profile::{Costs, nanos};
-use crate::runtime::{Caller, Runtime, carry_out};
+use crate::runtime::{Caller, Runtime, Surroundings, carry_out};
 
 /// Sleeping wakes late by about this much; what is left is spent looking.
 const SLEEP_SLACK: Duration = Duration::from_micros(150);
@@ -27,6 +28,8 @@ pub(super) struct Call<'a> {
     /// `None` only while the call waits, so that others can go on.
     state: Option<MutexGuard<'a, State>>,
     pub(super) thread: ThreadState,
+    /// Text that kernels have written is to be shown when the call ends.
+    pub(super) shows_text: bool,
 }
 
 impl Call<'_> {
@@ -98,14 +101,18 @@ impl Call<'_> {
             self.runtime().end_allocations(which);
             return;
         }
+        let printed = self.runtime().printed();
         self.state = None;
         WORKING.set(true);
         match effect {
             Effect::Host(host) => super::pointers::call_host(*host),
             other => carry_out(
                 other,
-                &|address| self.instance.lock().runtime.memory_at(address),
-                &|handle| self.instance.lock().runtime.condition(handle),
+                Surroundings {
+                    lookup: &|address| self.instance.lock().runtime.memory_at(address),
+                    conditions: &|handle| self.instance.lock().runtime.condition(handle),
+                    printed: &printed,
+                },
             ),
         }
         WORKING.set(false);
@@ -163,7 +170,12 @@ pub(super) fn run(
     if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {
         call.thread.last_error = code;
     }
+    let shows_text = call.shows_text || output::is_written_by(function);
+    let printed = call.runtime().printed();
     end(call);
+    if shows_text && code == cudaError_t::SUCCESS {
+        output::write(&printed.take());
+    }
     if first {
         // The runtime has initialised the driver.
         super::driver::load_injection();
@@ -177,6 +189,7 @@ pub(super) fn begin(instance: &Instance, thread: ThreadState) -> Call<'_> {
         state: Some(instance.lock()),
         instance,
         thread,
+        shows_text: false,
     }
 }
 

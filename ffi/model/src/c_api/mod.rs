@@ -18,6 +18,7 @@ mod fork;
 mod loaded_as;
 mod nvcc;
 mod other_names;
+mod output;
 pub(crate) mod pointers;
 mod unsupported;
 

@@ -38,10 +38,29 @@ struct Wrapper {
     magic: c_int,
     version: c_int,
     data: *const u8,
-    filename: *const c_void,
+    /// Of a linked binary: the data of those that it was linked from, null at the end.
+    linked: *const *const u8,
 }
 
 const WRAPPER_MAGIC: c_int = 0x4662_43B1;
+/// The version of a wrapper around a linked binary (`nvcc -rdc=true`): the binary itself has
+/// machine code, and the PTX is in those that it was linked from.
+const LINKED: c_int = 2;
+
+/// The kernels of a fat binary's PTX; `None` for what is none.
+///
+/// # Safety
+///
+/// `data` must point at a fat binary that nvcc wrote.
+unsafe fn kernels_of(data: *const u8) -> Option<Vec<KernelCode>> {
+    // SAFETY: a container begins with a header of 16 bytes.
+    let head = unsafe { data.cast::<[u8; 16]>().read_unaligned() };
+    let length = fatbin::length(&head)?;
+    // SAFETY: the header says how long the container is, and nvcc wrote both.
+    let container = unsafe { core::slice::from_raw_parts(data, length) };
+    let texts = fatbin::ptx(container)?;
+    Some(texts.iter().flat_map(|text| unchecked(text)).collect())
+}
 
 /// What the program has registered.
 #[derive(Debug, Default)]
@@ -125,13 +144,22 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
         // SAFETY: the caller promises nvcc's wrapper.
         let wrapper = unsafe { wrapper.read_unaligned() };
         if wrapper.magic == WRAPPER_MAGIC && !wrapper.data.is_null() {
-            // SAFETY: the wrapper's data begins with a container's header of 16 bytes.
-            let head = unsafe { wrapper.data.cast::<[u8; 16]>().read_unaligned() };
-            if let Some(length) = fatbin::length(&head) {
-                // SAFETY: the header says how long the container is, and nvcc wrote both.
-                let container = unsafe { core::slice::from_raw_parts(wrapper.data, length) };
-                kernels = fatbin::ptx(container)
-                    .map(|texts| texts.iter().flat_map(|text| unchecked(text)).collect());
+            // SAFETY: the caller promises a fat binary of nvcc.
+            kernels = unsafe { kernels_of(wrapper.data) };
+            let mut next = wrapper.linked;
+            while wrapper.version == LINKED && !next.is_null() {
+                // SAFETY: nvcc ends the list with null, and this is not behind that.
+                let data = unsafe { next.read_unaligned() };
+                if data.is_null() {
+                    break;
+                }
+                // SAFETY: the list is one of fat binaries.
+                let found = unsafe { kernels_of(data) };
+                kernels
+                    .get_or_insert_default()
+                    .extend(found.unwrap_or_default());
+                // SAFETY: this was not the last of the list.
+                next = unsafe { next.add(1) };
             }
         }
     }

@@ -3,3 +3,4 @@
 pub mod fatbin;
 pub mod module;
 pub mod program;
+pub mod variables;

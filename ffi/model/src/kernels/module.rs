@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cudart_ffi::cudaError_t;
 use cudart_ffi::ptx::{Entry, Parameter, PtxHeader};
 
-use crate::kernels::program::Program;
+use crate::kernels::program::{Program, Unit};
+use crate::kernels::variables::ModuleMemory;
 use crate::profile::Profile;
 
 /// A kernel: how long it runs, and what it writes.
@@ -21,6 +22,8 @@ pub struct KernelCode {
     pub reads_clock: bool,
     /// What it does to memory, if the simulated runtime can run it.
     pub program: Option<Arc<Program>>,
+    /// The variables of its module, if it has some.
+    pub variables: Option<Arc<ModuleMemory>>,
 }
 
 impl KernelCode {
@@ -34,6 +37,7 @@ impl KernelCode {
             parameter_bytes: if spins { vec![8] } else { Vec::new() },
             reads_clock: spins,
             program: None,
+            variables: None,
         }
     }
 
@@ -69,27 +73,32 @@ pub fn load(text: &str, profile: &Profile) -> Result<Vec<KernelCode>, Refused> {
     header
         .check(profile.driver_version, (major, minor))
         .map_err(|refusal| refuse(refusal.code(), refusal.to_string()))?;
-    Ok(header.entries.into_iter().map(code_of).collect())
+    Ok(codes_of(text, header.entries))
 }
 
 /// The kernels of a PTX text, whatever driver and device it is for: a program's fat binary
 /// has machine code for the device beside it. Nothing of a text that is no PTX.
 #[must_use]
 pub fn unchecked(text: &str) -> Vec<KernelCode> {
-    PtxHeader::parse(text).map_or_else(
-        |_| Vec::new(),
-        |header| header.entries.into_iter().map(code_of).collect(),
-    )
+    PtxHeader::parse(text).map_or_else(|_| Vec::new(), |header| codes_of(text, header.entries))
 }
 
-fn code_of(entry: Entry) -> KernelCode {
+fn codes_of(text: &str, entries: Vec<Entry>) -> Vec<KernelCode> {
+    let mut unit = Unit::parse(text);
+    let variables = ModuleMemory::of(&mut unit).map(Arc::new);
+    let code = |entry| code_of(entry, &unit, variables.clone());
+    entries.into_iter().map(code).collect()
+}
+
+fn code_of(entry: Entry, unit: &Unit, variables: Option<Arc<ModuleMemory>>) -> KernelCode {
     let names: Vec<_> = entry.parameters.iter().map(|p| p.name.as_str()).collect();
     KernelCode {
         reads_clock: entry
             .body
             .split(|c: char| !(c.is_alphanumeric() || c == '%' || c == '_'))
             .any(|word| matches!(word, "%clock" | "%clock64")),
-        program: Program::parse(&entry.body, &names).map(Arc::new),
+        program: Program::parse(&entry.body, &names, unit).map(Arc::new),
+        variables,
         parameter_bytes: entry.parameters.iter().map(Parameter::bytes).collect(),
         name: entry.name,
     }

@@ -125,6 +125,28 @@ impl Shared {
         self.lock().fill(offset, bytes, None);
     }
 
+    /// Lends a page, which is away until [`give_back`](Self::give_back); whether it was
+    /// kept before. Other accesses to it wait for that only by the order of work.
+    #[must_use]
+    pub fn lend(&self, number: u64) -> (Box<[u8; PAGE]>, bool) {
+        let mut written = self.lock();
+        match written.pages.remove(&number) {
+            Some(page) => (page, true),
+            None => (written.new_page(number), false),
+        }
+    }
+
+    /// Keeps a page that was lent.
+    pub fn give_back(&self, number: u64, page: Box<[u8; PAGE]>) {
+        self.lock().pages.insert(number, page);
+    }
+
+    /// Tells contents from others while they are in use.
+    #[must_use]
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// How many pages and runs are kept.
     #[must_use]
     pub fn kept(&self) -> usize {
@@ -218,21 +240,27 @@ impl Written {
     fn page(&mut self, number: u64, is_new: &mut u64) -> &mut [u8; PAGE] {
         if !self.pages.contains_key(&number) {
             *is_new += 1;
-            let mut page: Page = Box::new([NEVER_WRITTEN; PAGE]);
-            let start = number * PAGE_BYTES;
-            self.for_each_run(start, start + PAGE_BYTES, &mut |at, part| {
-                if let Part::Repeated { pattern, bytes } = part {
-                    let from = (at - start) as usize;
-                    if let Some(room) = page.get_mut(from..from + bytes as usize) {
-                        repeat(pattern, at, room);
-                    }
-                }
-            });
+            let page = self.new_page(number);
             self.pages.insert(number, page);
         }
         self.pages
             .entry(number)
             .or_insert_with(|| Box::new([NEVER_WRITTEN; PAGE]))
+    }
+
+    /// A page with what its place holds where no page is kept.
+    fn new_page(&self, number: u64) -> Page {
+        let mut page: Page = Box::new([NEVER_WRITTEN; PAGE]);
+        let start = number * PAGE_BYTES;
+        self.for_each_run(start, start + PAGE_BYTES, &mut |at, part| {
+            if let Part::Repeated { pattern, bytes } = part {
+                let from = (at - start) as usize;
+                if let Some(room) = page.get_mut(from..from + bytes as usize) {
+                    repeat(pattern, at, room);
+                }
+            }
+        });
+        page
     }
 
     fn write(&mut self, offset: u64, from: &[u8]) -> u64 {

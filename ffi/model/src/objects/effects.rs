@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use cudart_ffi::CUgraphConditionalNodeType;
 
 use crate::clock::Nanos;
-use crate::kernels::program::Program;
+use crate::kernels::program::{Arguments, Program};
 use crate::memory::graph_memory::AllocationRef;
 
 /// Something that changes what memory holds, or that a program sees.
@@ -136,6 +136,8 @@ pub struct KernelRun {
     pub grid: [u32; 3],
     /// Threads of a block in each dimension.
     pub block: [u32; 3],
-    /// The arguments; one longer than 8 bytes is 0.
-    pub arguments: Box<[u64]>,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// The arguments.
+    pub arguments: Arguments,
 }

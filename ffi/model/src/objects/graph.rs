@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU32;
 use cudart_ffi::{CUgraphConditionalNodeType, CUgraphNodeType, cudaMemAccessDesc};
 
 use crate::clock::Nanos;
+use crate::kernels::program::Arguments;
 use crate::memory::address::Order;
 use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
@@ -129,35 +130,37 @@ pub struct KernelNode {
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
     /// The arguments.
-    pub arguments: Arguments,
+    pub arguments: NodeArguments,
     /// How long it lasts.
     pub duration: Nanos,
 }
 
-/// The arguments of a kernel node, each of at most 8 bytes: a longer one is 0. They stay
-/// where they are for the node's life, since programs get pointers to them.
+/// The arguments of a kernel node. They stay where they are for the node's life, since
+/// programs get pointers to them.
 #[derive(Debug)]
-pub struct Arguments {
-    values: Box<[u64]>,
+pub struct NodeArguments {
+    values: Arguments,
     /// Where each value is.
     addresses: Box<[u64]>,
 }
 
-impl Arguments {
+impl NodeArguments {
     /// The arguments with these values.
     #[must_use]
-    pub fn new(values: Vec<u64>) -> Self {
-        let values = values.into_boxed_slice();
+    pub fn new(values: Arguments) -> Self {
+        let words = values.words();
         let addresses = values
+            .starts()
             .iter()
-            .map(|value| core::ptr::from_ref(value) as u64)
+            .filter_map(|&start| words.get(start))
+            .map(|word| core::ptr::from_ref(word) as u64)
             .collect();
         Self { values, addresses }
     }
 
     /// The values.
     #[must_use]
-    pub fn values(&self) -> &[u64] {
+    pub fn values(&self) -> &Arguments {
         &self.values
     }
 
@@ -168,9 +171,9 @@ impl Arguments {
     }
 }
 
-impl Clone for Arguments {
+impl Clone for NodeArguments {
     fn clone(&self) -> Self {
-        Self::new(self.values.to_vec())
+        Self::new(self.values.clone())
     }
 }
 

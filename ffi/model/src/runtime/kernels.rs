@@ -93,6 +93,7 @@ impl Runtime {
         let codes = module::load(ptx, &self.profile)?;
         let mut kernels = Vec::with_capacity(codes.len());
         for code in codes {
+            self.add_variables(&code);
             kernels.push(
                 self.kernels
                     .insert(Kernel {
@@ -112,6 +113,7 @@ impl Runtime {
 
     /// Adds a kernel that the program registered; nothing if no handle is left.
     pub fn add_kernel(&mut self, code: KernelCode) -> Option<u64> {
+        self.add_variables(&code);
         let name = CString::new(code.name.as_str()).unwrap_or_default();
         let added = self.kernels.insert(Kernel { code, name });
         added.map(Id::to_handle)

@@ -18,13 +18,17 @@ mod memory;
 mod modules;
 mod nodes;
 mod physical;
+mod printed;
 mod queries;
 mod stream_ordered;
 mod streams;
 mod transfers;
+mod variables;
+mod view;
 mod work;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use cudart_ffi::cudaError_t;
 
@@ -38,6 +42,7 @@ pub use queries::{Edge, UpdateRefused};
 pub use streams::STREAM_PRIORITIES;
 
 use crate::clock::{Clock, ClockKind, Nanos};
+use crate::kernels::variables::ModuleMemory;
 use crate::memory::address::VaSegments;
 use crate::memory::async_pool::AsyncPool;
 use crate::memory::graph_memory::{AllocationRef, GraphMemory};
@@ -56,7 +61,8 @@ use host_memory::HostAllocation;
 use kernels::{Kernel, Library};
 use modules::{Function, Module};
 use physical::PhysicalMemory;
-pub use work::{Backing, Stretch, WorkQueue, carry_out};
+pub use printed::Printed;
+pub use work::{Backing, Stretch, Surroundings, WorkQueue, carry_out};
 
 /// What a call gives: a value, or the code that it returns instead.
 pub type Outcome<T = ()> = Result<T, cudaError_t>;
@@ -129,6 +135,10 @@ pub struct Runtime {
     memories: Slab<kind::Memory, GraphMemory>,
     libraries: Slab<kind::Library, Library>,
     kernels: Slab<kind::Kernel, Kernel>,
+    /// Memory of modules' variables, by address.
+    variables: BTreeMap<u64, Arc<ModuleMemory>>,
+    /// What kernels have written with `printf`.
+    printed: Printed,
     /// Allocations that their own graph does not free, by address.
     unfreed: HashMap<u64, AllocationRef>,
     /// The live allocations of graphs, by address. No two of them overlap.
@@ -198,6 +208,8 @@ impl Runtime {
             memories: Slab::default(),
             libraries: Slab::default(),
             kernels: Slab::default(),
+            variables: BTreeMap::new(),
+            printed: Printed::default(),
             unfreed: HashMap::new(),
             live: BTreeMap::new(),
             graphs_made: 0,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use cudart_ffi::cudaError_t;
 
 use super::{KernelRequest, Outcome, Runtime};
+use crate::kernels::program::Arguments;
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
-use crate::objects::graph::{Arguments, KernelNode, Work};
+use crate::objects::graph::{KernelNode, NodeArguments, Work};
 use crate::objects::id::{EventId, Id};
 use crate::profile::nanos;
 
@@ -39,7 +40,7 @@ impl Runtime {
         self.add_node(graph, dependencies, Work::Empty)
     }
 
-    /// `cudaGraphAddKernelNode`. `arguments` has one value a parameter.
+    /// `cudaGraphAddKernelNode`. `arguments` has a value for each parameter.
     ///
     /// # Errors
     ///
@@ -50,12 +51,12 @@ impl Runtime {
         graph: u64,
         dependencies: &[u64],
         request: &KernelRequest,
-        arguments: Vec<u64>,
+        arguments: Arguments,
     ) -> Outcome<u64> {
         let id = self.graph_id(graph)?;
         self.dependencies(id, dependencies)?;
         let node = self.kernel_node(request, arguments)?;
-        let effect = self.kernel_effect(request, node.arguments.values().to_vec());
+        let effect = self.kernel_effect(request, node.arguments.values().clone());
         let handle = self.add_node(graph, dependencies, Work::Kernel(Box::new(node)))?;
         if let Some(effect) = effect {
             self.note_effect(handle, effect)?;
@@ -63,7 +64,7 @@ impl Runtime {
         Ok(handle)
     }
 
-    fn kernel_node(&self, request: &KernelRequest, arguments: Vec<u64>) -> Outcome<KernelNode> {
+    fn kernel_node(&self, request: &KernelRequest, arguments: Arguments) -> Outcome<KernelNode> {
         let code = self.kernel(request.kernel)?;
         let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_VALUE)?;
         let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
@@ -73,7 +74,7 @@ impl Runtime {
             grid: request.grid,
             block: request.block,
             shared_bytes: request.shared_bytes,
-            arguments: Arguments::new(arguments),
+            arguments: NodeArguments::new(arguments),
             duration,
         })
     }
@@ -88,11 +89,11 @@ impl Runtime {
         &mut self,
         node: u64,
         request: &KernelRequest,
-        arguments: Vec<u64>,
+        arguments: Arguments,
     ) -> Outcome {
         self.kernel_node_params(node)?;
         let new = self.kernel_node(request, arguments)?;
-        let effect = self.kernel_effect(request, new.arguments.values().to_vec());
+        let effect = self.kernel_effect(request, new.arguments.values().clone());
         let place = self.node_place(node)?;
         let graph = self
             .graphs

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cudart_ffi::{cudaError_t, cudaMemPoolAttr};
 
 use super::{KernelRequest, Outcome, Runtime};
+use crate::kernels::program::Arguments;
 use crate::objects::effects::{Effect, KernelRun};
 
 /// What the handles of the default pools are above: a device's number is added. No
@@ -155,7 +156,7 @@ impl Runtime {
     pub fn launch_kernel(
         &mut self,
         request: &KernelRequest,
-        arguments: Vec<u64>,
+        arguments: Arguments,
         stream: u64,
         current: i32,
     ) -> Outcome {
@@ -176,14 +177,15 @@ impl Runtime {
     pub(super) fn kernel_effect(
         &self,
         request: &KernelRequest,
-        arguments: Vec<u64>,
+        arguments: Arguments,
     ) -> Option<Effect> {
         let program = self.kernel(request.kernel).ok()?.program.as_ref()?;
         Some(Effect::Kernel(KernelRun {
             program: Arc::clone(program),
             grid: request.grid,
             block: request.block,
-            arguments: arguments.into(),
+            shared_bytes: request.shared_bytes,
+            arguments,
         }))
     }
 }

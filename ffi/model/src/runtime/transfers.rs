@@ -6,7 +6,7 @@
 
 use cudart_ffi::{cudaError_t, cudaMemcpyKind};
 
-use super::work::{Backing, Stretch, WorkQueue, carry_out, is_small};
+use super::work::{Backing, Stretch, Surroundings, WorkQueue, carry_out, is_small};
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::objects::effects::{CopyRequest, Effect, HostCall, Side};
@@ -83,10 +83,13 @@ impl Runtime {
             self.work.push(effects.iter().cloned());
             return;
         }
+        let around = Surroundings {
+            lookup: &|address| self.memory_at(address),
+            conditions: &|handle| self.condition(handle),
+            printed: &self.printed,
+        };
         for effect in effects {
-            carry_out(effect, &|address| self.memory_at(address), &|handle| {
-                self.condition(handle)
-            });
+            carry_out(effect, around);
         }
     }
 
@@ -116,6 +119,9 @@ impl Runtime {
     /// What is at an address now, and how far.
     #[must_use]
     pub fn memory_at(&self, address: u64) -> Stretch {
+        if let Some(variables) = self.variables_at(address) {
+            return variables;
+        }
         let mut next = self.next_host_memory(address).unwrap_or(u64::MAX);
         for (index, device) in self.devices.iter().enumerate() {
             let plain = device.heap.find(address);

@@ -5,25 +5,17 @@
 //! gigabytes does not keep other threads from asking for an attribute. A thread's call
 //! returns when its own work is done.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::io::Write as _;
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use super::conditional::{assign, branch};
+use super::printed::Printed;
+use super::view::run_kernel;
 use crate::c_api::pointers::{host_holds, read_host, write_host};
-use crate::kernels::program::{Memory, Thread};
 use crate::memory::contents::{NEVER_WRITTEN, PAGE, Part, Shared};
-use crate::objects::effects::{CopyRequest, Effect, Fill, KernelRun, Side};
+use crate::objects::effects::{CopyRequest, Effect, Fill, Side};
 
-/// Instructions that one launch may take, a few seconds of them; one that takes more is
-/// ended there, and a line on standard error says so.
-const BUDGET: u64 = 1 << 28;
-/// What a store counts as for each page of the host's memory that it takes: a kernel can
-/// make the process grow by 256 MiB at most.
-const PAGE_COST: u64 = BUDGET >> 16;
-/// Whether that line was written.
-static CUT_SHORT: AtomicBool = AtomicBool::new(false);
 /// Bytes of a copy that are in a buffer at a time: few enough for the processor's cache.
 const COPIED_AT_ONCE: u64 = 128 << 10;
 /// A copy of more bytes than this leaves the program's memory as it is where nothing was
@@ -32,8 +24,6 @@ const COPIED_AT_ONCE: u64 = 128 << 10;
 const SPARSE_COPY: u64 = 1 << 30;
 /// Work on so many bytes is done at once where no other work waits.
 const SMALL: u64 = 64 << 10;
-/// Stretches of memory that a kernel's accesses remember.
-const STRETCHES: usize = 4096;
 
 /// Work that is to be done, in order.
 #[derive(Debug, Default)]
@@ -122,7 +112,7 @@ impl Stretch {
     }
 
     /// Whether a range of so many bytes is in it.
-    fn has(&self, address: u64, bytes: u64) -> bool {
+    pub(super) fn has(&self, address: u64, bytes: u64) -> bool {
         address >= self.start && address < self.end && self.end - address >= bytes
     }
 }
@@ -132,6 +122,17 @@ pub type Lookup<'a> = dyn Fn(u64) -> Stretch + 'a;
 
 /// Gives the value that a conditional handle names.
 pub type Conditions<'a> = dyn Fn(u64) -> Option<Arc<AtomicU32>> + 'a;
+
+/// What work reaches beside the memory itself.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// What is at an address.
+    pub lookup: &'a Lookup<'a>,
+    /// The values of conditional handles.
+    pub conditions: &'a Conditions<'a>,
+    /// What kernels have written with `printf`.
+    pub printed: &'a Printed,
+}
 
 /// The stretches of a range, in ascending order.
 fn stretches(lookup: &Lookup<'_>, address: u64, bytes: u64) -> impl Iterator<Item = Stretch> {
@@ -160,12 +161,12 @@ pub fn is_small(effect: &Effect) -> bool {
 
 /// Does to memory what a piece of work does. Functions of the program are called
 /// elsewhere, and so are allocations ended.
-pub fn carry_out(effect: &Effect, lookup: &Lookup<'_>, conditions: &Conditions<'_>) {
+pub fn carry_out(effect: &Effect, around: Surroundings<'_>) {
     match effect {
-        Effect::Set(fill) => set(fill, lookup),
-        Effect::Copy(copy) => copy_bytes(*copy, lookup),
-        Effect::Kernel(run) => run_kernel(run, lookup, conditions),
-        Effect::Branch(run) => branch(run, &mut |effect| carry_out(effect, lookup, conditions)),
+        Effect::Set(fill) => set(fill, around.lookup),
+        Effect::Copy(copy) => copy_bytes(*copy, around.lookup),
+        Effect::Kernel(run) => run_kernel(run, around),
+        Effect::Branch(run) => branch(run, &mut |effect| carry_out(effect, around)),
         Effect::AssignConditions(defaults) => assign(defaults),
         Effect::Host(_) | Effect::EndAllocations(_) | Effect::Conditional(_) => {}
     }
@@ -376,137 +377,4 @@ fn put(piece: &Piece, buffer: &[u8], skip: u64, stretch: &Stretch) {
             contents.clear(*offset, bytes);
         }
     }
-}
-
-fn run_kernel(run: &KernelRun, lookup: &Lookup<'_>, conditions: &Conditions<'_>) {
-    if !run.program.stores() {
-        return;
-    }
-    let mut budget = BUDGET;
-    let mut view = View {
-        lookup,
-        conditions,
-        last: Stretch {
-            start: 0,
-            end: 0,
-            backing: Backing::Nothing,
-        },
-        known: BTreeMap::new(),
-    };
-    for block in each(run.grid) {
-        for thread in each(run.block) {
-            let thread = Thread {
-                thread,
-                block,
-                threads: run.block,
-                blocks: run.grid,
-            };
-            let ended = run
-                .program
-                .run(&run.arguments, thread, &mut view, &mut budget);
-            if ended.is_err() {
-                if !CUT_SHORT.swap(true, Ordering::Relaxed) {
-                    // Where standard error is closed nobody wants to know.
-                    let _ = writeln!(
-                        std::io::stderr(),
-                        "cudart_model: a kernel took more than 2^28 instructions and was ended \
-                         there: what it had yet to write is missing"
-                    );
-                }
-                return;
-            }
-        }
-    }
-}
-
-/// Memory as a kernel sees it. What is at an address is looked up once.
-struct View<'a> {
-    lookup: &'a Lookup<'a>,
-    conditions: &'a Conditions<'a>,
-    /// The stretch of the last access.
-    last: Stretch,
-    /// By first address.
-    known: BTreeMap<u64, Stretch>,
-}
-
-impl View<'_> {
-    fn stretch(&mut self, address: u64) -> &Stretch {
-        if !self.last.has(address, 1) {
-            let known = self.known.range(..=address).next_back();
-            self.last = match known.filter(|(_, stretch)| stretch.has(address, 1)) {
-                Some((_, stretch)) => stretch.clone(),
-                None => {
-                    let found = (self.lookup)(address);
-                    if self.known.len() >= STRETCHES {
-                        self.known.clear();
-                    }
-                    self.known.insert(found.start, found.clone());
-                    found
-                }
-            };
-        }
-        &self.last
-    }
-
-    fn read(&mut self, address: u64, to: &mut [u8]) {
-        let stretch = self.stretch(address);
-        if !stretch.has(address, to.len() as u64) && to.len() > 1 {
-            for (byte, at) in to.chunks_mut(1).zip(address..) {
-                self.read(at, byte);
-            }
-            return;
-        }
-        match &stretch.backing {
-            Backing::Nothing => to.fill(NEVER_WRITTEN),
-            Backing::Host => read_host(address, to),
-            Backing::Device(contents, offset) => {
-                contents.read(offset + (address - stretch.start), to);
-            }
-        }
-    }
-
-    fn write(&mut self, address: u64, from: &[u8]) -> u64 {
-        let stretch = self.stretch(address);
-        if !stretch.has(address, from.len() as u64) && from.len() > 1 {
-            let bytes = from.chunks(1).zip(address..);
-            return bytes.map(|(byte, at)| self.write(at, byte)).sum();
-        }
-        match &stretch.backing {
-            Backing::Nothing => 0,
-            Backing::Host => {
-                write_host(address, from);
-                0
-            }
-            Backing::Device(contents, offset) => {
-                contents.write(offset + (address - stretch.start), from)
-            }
-        }
-    }
-}
-
-impl Memory for View<'_> {
-    fn load(&mut self, address: u64, bytes: usize) -> u64 {
-        let mut value = [0; 8];
-        if let Some(room) = value.get_mut(..bytes) {
-            self.read(address, room);
-        }
-        u64::from_le_bytes(value)
-    }
-
-    fn store(&mut self, address: u64, bytes: usize, value: u64) -> u64 {
-        let value = value.to_le_bytes();
-        let new_pages = self.write(address, value.get(..bytes).unwrap_or_default());
-        new_pages * PAGE_COST
-    }
-
-    fn set_condition(&mut self, handle: u64, value: u32) {
-        if let Some(condition) = (self.conditions)(handle) {
-            condition.store(value, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Every place of a grid or block of these extents.
-fn each([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
-    (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])))
 }

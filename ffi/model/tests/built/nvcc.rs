@@ -19,15 +19,67 @@ fn kernels_of_fat_binaries_run() {
     let Some(program) = linked(folder.path(), "nvcc") else {
         return;
     };
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nvcc");
-    for compression in ["none", "speed", "size"] {
+    for file in ["none", "speed", "size", "half"] {
         let mut nvcc = command(&program);
-        nvcc.arg(data.join(compression).with_extension("fatbin"));
+        nvcc.arg(fat_binary(file));
         let output = run(nvcc).expect("just built");
-        let named = "cudart_model: the kernel shared_sum is not simulated: it takes its time \
-                     and writes nothing\n";
-        assert_eq!(text(&output), format!("{H200}{named}"), "{compression}");
+        let named = match file {
+            "half" => {
+                "cudart_model: the kernel shared_sum is not simulated: it takes its time and \
+                 writes nothing\n"
+            }
+            _ => "",
+        };
+        assert_eq!(text(&output), format!("{H200}{named}"), "{file}");
     }
+}
+
+/// What a recording holds, without its head.
+fn recorded(name: &str) -> String {
+    let recording = crate::here(name).with_extension("h200");
+    let recording = std::fs::read_to_string(recording).expect("the recording can be read");
+    let lines = recording.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn fat_binary(name: &str) -> std::path::PathBuf {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nvcc");
+    data.join(name).with_extension("fatbin")
+}
+
+/// Kernels with shared memory, barriers, atomics, shuffles, local arrays, conversions and
+/// calls leave in memory what they left there on an H200.
+#[test]
+fn kernels_of_whole_blocks_leave_what_they_left_on_an_h200() {
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let Some(program) = linked(folder.path(), "blocks") else {
+        return;
+    };
+    let mut blocks = command(&program);
+    blocks.arg(fat_binary("blocks"));
+    let output = run(blocks).expect("just built");
+    assert_eq!(text(&output), recorded("blocks"));
+}
+
+/// Text of `printf` appears when a call waits for the kernel, and with those calls that an
+/// H200 showed it with.
+#[test]
+fn text_of_kernels_appears_with_the_calls_that_wait_for_them() {
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let Some(program) = linked(folder.path(), "prints") else {
+        return;
+    };
+    let shown = folder.path().join("shown");
+    let mut said = String::new();
+    let wanted = recorded("prints");
+    for which in 0..wanted.lines().count() {
+        let mut prints = command(&program);
+        prints.arg(fat_binary("prints")).arg(which.to_string());
+        prints.stdout(std::fs::File::create(&shown).expect("the folder can be written"));
+        let output = run(prints).expect("just built");
+        said.push_str(&String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(said, wanted);
 }
 
 /// Of a fat binary that is broken off no kernel can be launched.
@@ -37,8 +89,7 @@ fn kernels_of_a_broken_fat_binary_are_refused() {
     let Some(program) = linked(folder.path(), "nvcc") else {
         return;
     };
-    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nvcc/size.fatbin");
-    let whole = std::fs::read(whole).expect("the fat binary can be read");
+    let whole = std::fs::read(fat_binary("size")).expect("the fat binary can be read");
     let cut = folder.path().join("cut.fatbin");
     std::fs::write(&cut, &whole[..40]).expect("the folder can be written");
     let mut nvcc = command(&program);

@@ -13,6 +13,7 @@ use super::entry::{Call, last_error, look, run, take_last_error};
 use super::pointers::{handles, not_null, write};
 use crate::errors;
 use crate::functions::FunctionId as F;
+use crate::kernels::program::Arguments;
 use crate::objects::effects::Fill;
 use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properties};
 
@@ -244,6 +245,7 @@ pub(super) unsafe fn cudaFree(dev_ptr: *mut c_void) -> cudaError_t {
 pub(super) unsafe fn cudaFreeAsync(dev_ptr: *mut c_void, stream: cudaStream_t) -> cudaError_t {
     run(F::cudaFreeAsync, |call| {
         let device = call.thread.device;
+        call.shows_text = call.runtime().is_plain(dev_ptr as u64);
         call.runtime()
             .free_async(dev_ptr as u64, stream.0 as u64, device)
     })
@@ -429,7 +431,7 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
 unsafe fn kernel_request(
     call: &mut Call<'_>,
     given: cudaKernelNodeParams,
-) -> Outcome<(KernelRequest, Vec<u64>)> {
+) -> Outcome<(KernelRequest, Arguments)> {
     let kernel = super::nvcc::kernel_of(call.runtime(), given.func as u64);
     let code = call.runtime().kernel(kernel)?;
     let sizes = code.parameter_bytes.clone();
@@ -437,8 +439,8 @@ unsafe fn kernel_request(
     // SAFETY: the caller's promise.
     let arguments = unsafe { kernel_arguments(&sizes, given.kernel_params)? };
     let spin_clocks = spin
-        .and_then(|index| arguments.get(index))
-        .map_or(0, |&clocks| clocks.cast_signed());
+        .and_then(|index| arguments.first(index))
+        .map_or(0, u64::cast_signed);
     let extents = |d: dim3| [d.x, d.y, d.z];
     let request = KernelRequest {
         kernel,

@@ -8,7 +8,8 @@ use super::super::entry::run;
 use super::super::pointers::{not_null, write};
 use super::kernel_request;
 use crate::functions::FunctionId as F;
-use crate::objects::effects::CopyRequest;
+use crate::kernels::program::Arguments;
+use crate::objects::effects::{CopyRequest, Side};
 use crate::runtime::Outcome;
 
 // Pools
@@ -112,6 +113,11 @@ pub(in crate::c_api) unsafe fn cudaMemcpyAsync(
             bytes: count as u64,
         };
         call.runtime().copy_async(copy, stream, device)?;
+        // Such a copy waits for the device.
+        call.shows_text = match (copy.from, copy.to) {
+            (Side::Device(_), Side::Host(to)) => !call.runtime().is_host_memory(to, copy.bytes),
+            _ => false,
+        };
         Ok(())
     })
 }
@@ -143,7 +149,7 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernel(
     })
 }
 
-/// The values of a kernel's arguments; one longer than 8 bytes counts as 0.
+/// The values of a kernel's arguments.
 ///
 /// # Safety
 ///
@@ -152,25 +158,23 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernel(
 pub(in crate::c_api) unsafe fn kernel_arguments(
     sizes: &[usize],
     arguments: *mut *mut c_void,
-) -> Outcome<Vec<u64>> {
+) -> Outcome<Arguments> {
+    let mut values = Arguments::default();
     if sizes.is_empty() {
-        return Ok(Vec::new());
+        return Ok(values);
     }
     let arguments = not_null(arguments)?;
-    let mut values = Vec::with_capacity(sizes.len());
     for (index, &bytes) in sizes.iter().enumerate() {
         // SAFETY: the caller's promise; the index is below the count.
         let argument = not_null(unsafe { arguments.add(index).read_unaligned() })?;
-        let mut value = [0_u8; 8];
-        if let Some(room) = value.get_mut(..bytes) {
-            // SAFETY: the caller promises a value of this size, which is the room's.
-            unsafe {
-                argument
-                    .cast::<u8>()
-                    .copy_to_nonoverlapping(room.as_mut_ptr(), room.len());
-            }
+        let room = values.add(bytes);
+        // SAFETY: the caller promises a value of this size, and the room has as many bytes
+        // at least.
+        unsafe {
+            argument
+                .cast::<u8>()
+                .copy_to_nonoverlapping(room.as_mut_ptr().cast(), bytes);
         }
-        values.push(u64::from_ne_bytes(value));
     }
     Ok(values)
 }

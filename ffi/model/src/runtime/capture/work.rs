@@ -5,6 +5,7 @@ use cudart_ffi::{
     cudaMemLocationType,
 };
 
+use crate::kernels::program::Arguments;
 use crate::objects::effects::{CopyRequest, Fill, HostCall};
 use crate::objects::id::StreamId;
 use crate::runtime::{AllocRequest, KernelRequest, Outcome, Runtime};
@@ -93,7 +94,7 @@ impl Runtime {
         &mut self,
         stream: StreamId,
         request: &KernelRequest,
-        arguments: Vec<u64>,
+        arguments: Arguments,
     ) -> Outcome {
         self.capture_node(stream, |runtime, graph, after| {
             runtime.add_kernel_node(graph, after, request, arguments)

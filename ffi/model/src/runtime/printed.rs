@@ -1,0 +1,21 @@
+//! Text that kernels write with `printf`, until a call waits for them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What kernels have written so far, and nobody has taken.
+#[derive(Debug, Clone, Default)]
+pub struct Printed(Arc<Mutex<Vec<u8>>>);
+
+impl Printed {
+    /// Adds text.
+    pub fn add(&self, text: &[u8]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(text);
+    }
+
+    /// Takes what is there.
+    #[must_use]
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
