@@ -116,7 +116,7 @@ fn random_graph(runtime: &mut Runtime, numbers: &mut Numbers) -> Option<u64> {
                     spin_clocks: 0,
                 };
                 runtime
-                    .add_kernel_node(graph, &after, &launch, vec![0; 2])
+                    .add_kernel_node(graph, &after, &launch, [0; 2].into_iter().collect())
                     .expect("a kernel")
             }
         };
