@@ -13,6 +13,7 @@
 //! - [`kernel`] is the code of the kernels.
 
 mod backend;
+mod calibrate;
 pub mod cli;
 mod compare;
 pub mod experiments;

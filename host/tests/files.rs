@@ -46,7 +46,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// Commands that read a file, the file, and the options with which each can write one.
-const READERS: [(&str, &str, &[&str]); 9] = [
+const READERS: [(&str, &str, &[&str]); 10] = [
     ("plan x.dot", "x.dot", PLAN),
     ("plan one.dot x.dot", "x.dot", PLAN),
     ("plan s.toml", "s.toml", PLAN),
@@ -60,6 +60,11 @@ const READERS: [(&str, &str, &[&str]); 9] = [
     ("--backend simulated --ptx k.ptx", "k.ptx", RUN),
     ("--backend simulated --model-profile p.toml", "p.toml", RUN),
     ("--backend simulated", "env:p.toml", RUN),
+    (
+        "calibrate --backend simulated --model-profile p.toml",
+        "p.toml",
+        &["--output"],
+    ),
 ];
 const PLAN: &[&str] = &[
     "--output",

@@ -147,8 +147,12 @@ enums! {
         /// Nominal SM clock rate, in kHz.
         CLOCK_RATE = cudaDevAttrClockRate = 13,
         MULTI_PROCESSOR_COUNT = cudaDevAttrMultiProcessorCount = 16,
+        /// Threads that one multiprocessor holds at once.
+        MAX_THREADS_PER_MULTI_PROCESSOR = cudaDevAttrMaxThreadsPerMultiProcessor = 39,
         COMPUTE_CAPABILITY_MAJOR = cudaDevAttrComputeCapabilityMajor = 75,
         COMPUTE_CAPABILITY_MINOR = cudaDevAttrComputeCapabilityMinor = 76,
+        /// Blocks that one multiprocessor holds at once.
+        MAX_BLOCKS_PER_MULTIPROCESSOR = cudaDevAttrMaxBlocksPerMultiprocessor = 106,
         /// Whether graph memory nodes are supported (R54).
         MEMORY_POOLS_SUPPORTED = cudaDevAttrMemoryPoolsSupported = 115,
     }

@@ -104,6 +104,18 @@ impl<'rt> Device<'rt> {
         self.attribute(cudaDeviceAttr::CLOCK_RATE)
     }
 
+    /// Threads and blocks that one multiprocessor can hold at once.
+    ///
+    /// # Errors
+    ///
+    /// 101 `cudaErrorInvalidDevice` for an ordinal without a device.
+    pub fn multiprocessor_limits(&self) -> Result<(i32, i32)> {
+        Ok((
+            self.attribute(cudaDeviceAttr::MAX_THREADS_PER_MULTI_PROCESSOR)?,
+            self.attribute(cudaDeviceAttr::MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+        ))
+    }
+
     /// A rough measure of speed, for choosing among devices: multiprocessors times
     /// clock rate.
     ///

@@ -1,6 +1,7 @@
 //! The command line: the commands and their options, exit codes, and where output goes.
 
 mod args;
+mod calibrate;
 mod completions;
 pub mod exit;
 mod explain;
@@ -18,6 +19,7 @@ pub use args::{
     BackendArgs, BackendChoice, CompareArgs, CompletionsArgs, DeviceChoice, ExplainArgs, Format,
     KernelRouteChoice, ManualArgs, OutputArgs, RunArgs, ShowArgs,
 };
+pub use calibrate::CalibrateArgs;
 pub use plan::{PlanArgs, PlanFormat};
 pub use program::main;
 pub use watch::WatchArgs;
@@ -85,6 +87,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Compute how much memory graphs hold, from DOT dumps or a scenario.
     Plan(PlanArgs),
+    /// Measure a GPU and write a profile of it, to simulate it or to plan for it.
+    Calibrate(CalibrateArgs),
     /// Explain an experiment or a rule, and name the sources.
     Explain(ExplainArgs),
     /// Print a JSON result as text, CSV or an HTML page.
@@ -114,6 +118,7 @@ pub fn run(cli: &Cli) -> Result<ExitCode, Stop> {
         Some(Command::Show(args)) => show::show(args),
         Some(Command::Compare(args)) => compare::compare(args),
         Some(Command::Plan(args)) => crate::plan::run(args),
+        Some(Command::Calibrate(args)) => crate::calibrate::run(args),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Manual(args)) => completions::manual(args),
     }

@@ -41,9 +41,12 @@ fn attribute_value(attribute: cudaDeviceAttr, profile: &Profile) -> Option<i32> 
         cudaDeviceAttr(18 | 20) => 0,
         // Concurrent kernels, unified addressing, managed memory.
         cudaDeviceAttr(31 | 41 | 83) => 1,
-        // Threads, then blocks, of a multiprocessor.
-        cudaDeviceAttr(39) => to_int(profile.max_threads_per_multiprocessor),
-        cudaDeviceAttr(106) => to_int(profile.max_blocks_per_multiprocessor),
+        cudaDeviceAttr::MAX_THREADS_PER_MULTI_PROCESSOR => {
+            to_int(profile.max_threads_per_multiprocessor)
+        }
+        cudaDeviceAttr::MAX_BLOCKS_PER_MULTIPROCESSOR => {
+            to_int(profile.max_blocks_per_multiprocessor)
+        }
         _ => return None,
     })
 }
