@@ -24,6 +24,9 @@
 //!   with floating-point numbers of 16 bits, textures, tensor cores or machine code alone
 //!   take their time and write nothing; of those that nvcc compiled into the program,
 //!   standard error names each once. A stray write has no effect.
+//! - Registers of kernels are not known: attributes say 32, and occupancy leaves them out. A
+//!   cooperative launch runs, but its blocks cannot wait for each other.
+//! - Copies of several rows are refused (801) in a capture, unless nothing lies between them.
 //! - `printf` in kernels: the text is kept without a limit until it is written; a GPU keeps
 //!   1 MiB and drops what is older. `%hhd` and `%zu` are written as C does; the compiled
 //!   `printf` of a GPU knows neither.

@@ -157,6 +157,22 @@ enums! {
         MEMORY_POOLS_SUPPORTED = cudaDevAttrMemoryPoolsSupported = 115,
     }
 
+    /// What can be set of a kernel.
+    cudaFuncAttribute(c_uint) {
+        /// The most bytes of dynamic shared memory that a launch may ask for.
+        MAX_DYNAMIC_SHARED_MEMORY_SIZE = cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+        /// How much of the L1 cache is to be shared memory, in percent; -1: as it fits.
+        PREFERRED_SHARED_MEMORY_CARVEOUT = cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+    }
+
+    /// How a kernel would like the L1 cache and shared memory to be divided.
+    cudaFuncCache(c_uint) {
+        PREFER_NONE = cudaFuncCachePreferNone = 0,
+        PREFER_SHARED = cudaFuncCachePreferShared = 1,
+        PREFER_L1 = cudaFuncCachePreferL1 = 2,
+        PREFER_EQUAL = cudaFuncCachePreferEqual = 3,
+    }
+
     /// An option of a just-in-time compilation; values equal the driver's.
     cudaJitOption(c_uint) {
         /// A buffer that takes the compiler's errors.
@@ -230,11 +246,46 @@ structs! {
         dptr as dptr: *mut c_void = 112,
     }
 
+    /// What `cudaPointerGetAttributes` says of an address. Releases from 13.0 on have
+    /// reserved fields after it.
+    cudaPointerAttributes: 24 bytes {
+        /// 0: not known to CUDA, 1: pinned, 2: of a device, 3: managed.
+        type_ as type: c_uint = 0,
+        device as device: c_int = 4,
+        device_pointer as devicePointer: *mut c_void = 8,
+        host_pointer as hostPointer: *mut c_void = 16,
+    }
+
+    /// What `cudaFuncGetAttributes` says of a kernel. Releases from 12.0 on have more
+    /// fields after it.
+    cudaFuncAttributes: 56 bytes {
+        shared_size_bytes as sharedSizeBytes: usize = 0,
+        const_size_bytes as constSizeBytes: usize = 8,
+        local_size_bytes as localSizeBytes: usize = 16,
+        max_threads_per_block as maxThreadsPerBlock: c_int = 24,
+        num_regs as numRegs: c_int = 28,
+        ptx_version as ptxVersion: c_int = 32,
+        binary_version as binaryVersion: c_int = 36,
+        cache_mode_ca as cacheModeCA: c_int = 40,
+        max_dynamic_shared_size_bytes as maxDynamicSharedSizeBytes: c_int = 44,
+        preferred_shmem_carveout as preferredShmemCarveout: c_int = 48,
+    }
+
     /// Extents of a grid or a block.
     dim3: 12 bytes {
         x as x: c_uint = 0,
         y as y: c_uint = 4,
         z as z: c_uint = 8,
+    }
+
+    /// What `cudaLaunchKernelExC` is told, from 11.8 on.
+    cudaLaunchConfig_st: 56 bytes {
+        grid_dim as gridDim: dim3 = 0,
+        block_dim as blockDim: dim3 = 12,
+        dynamic_smem_bytes as dynamicSmemBytes: usize = 24,
+        stream as stream: cudaStream_t = 32,
+        attrs as attrs: *mut c_void = 40,
+        num_attrs as numAttrs: c_uint = 48,
     }
 
     /// Parameters of a kernel node.

@@ -119,6 +119,18 @@ pub const KNOWN: &[Known] = &[
         &[Aspect::Renamed],
         "C programs call _v2 with 72 bytes of parameters; the table binds the name without _v2, which every driver exports and which takes 56 bytes",
     ),
+    from(
+        Release::new(12, 0),
+        "cudaFuncAttributes",
+        &[Aspect::Size],
+        "newer releases have more fields at its end: the simulated runtime writes those of 11.4",
+    ),
+    from(
+        Release::new(13, 0),
+        "cudaPointerAttributes",
+        &[Aspect::Size],
+        "newer releases have reserved fields at its end: the simulated runtime writes those of 11.4",
+    ),
     Known {
         subject: "cudaMemPoolProps.reserved",
         aspects: &[Aspect::Offset, Aspect::FieldSize],

@@ -9,13 +9,14 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudart_ffi::types::{cudaError_t, cudaStream_t, dim3};
 
 use super::calls;
 use crate::kernels::fatbin;
 use crate::kernels::module::{KernelCode, unchecked};
+use crate::kernels::variables::ModuleMemory;
 use crate::runtime::Runtime;
 
 /// The names, for the list of all that is exported.
@@ -29,6 +30,7 @@ pub const NVCC: &[&str] = &[
     "__cudaRegisterFatBinary",
     "__cudaRegisterFatBinaryEnd",
     "__cudaRegisterFunction",
+    "__cudaRegisterVar",
     "__cudaUnregisterFatBinary",
 ];
 
@@ -47,29 +49,44 @@ const WRAPPER_MAGIC: c_int = 0x4662_43B1;
 /// machine code, and the PTX is in those that it was linked from.
 const LINKED: c_int = 2;
 
-/// The kernels of a fat binary's PTX; `None` for what is none.
+/// The PTX of a fat binary; `None` for what is none.
 ///
 /// # Safety
 ///
 /// `data` must point at a fat binary that nvcc wrote.
-unsafe fn kernels_of(data: *const u8) -> Option<Vec<KernelCode>> {
+unsafe fn binary_at(data: *const u8) -> Option<Binary> {
     // SAFETY: a container begins with a header of 16 bytes.
     let head = unsafe { data.cast::<[u8; 16]>().read_unaligned() };
     let length = fatbin::length(&head)?;
     // SAFETY: the header says how long the container is, and nvcc wrote both.
     let container = unsafe { core::slice::from_raw_parts(data, length) };
     let texts = fatbin::ptx(container)?;
-    Some(texts.iter().flat_map(|text| unchecked(text)).collect())
+    let mut binary = Binary::default();
+    for text in texts {
+        let (kernels, variables) = unchecked(&text);
+        binary.kernels.extend(kernels);
+        binary.variables.extend(variables);
+    }
+    Some(binary)
+}
+
+/// What is in the PTX of a fat binary.
+#[derive(Debug, Default)]
+struct Binary {
+    kernels: Vec<KernelCode>,
+    /// The variables of each text.
+    variables: Vec<Arc<ModuleMemory>>,
 }
 
 /// What the program has registered.
 #[derive(Debug, Default)]
 struct Registered {
-    /// The kernels of each fat binary; `None` for what is none, and once it is
-    /// unregistered.
-    binaries: Vec<Option<Vec<KernelCode>>>,
+    /// Each fat binary; `None` for what is none, and once it is unregistered.
+    binaries: Vec<Option<Binary>>,
     /// Kernels by the address of their host function.
     functions: HashMap<u64, Function>,
+    /// Variables by the address of the program's variable: the binary and the name.
+    variables: HashMap<u64, (usize, String)>,
 }
 
 #[derive(Debug)]
@@ -105,11 +122,11 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
     {
         return handle;
     }
-    let Some(Some(kernels)) = registered.binaries.get(found.binary) else {
+    let Some(Some(binary)) = registered.binaries.get(found.binary) else {
         // The launch is refused as one of a function that nobody registered: 400.
         return function;
     };
-    let code = kernels.iter().find(|code| code.name == found.name);
+    let code = binary.kernels.iter().find(|code| code.name == found.name);
     let code = code
         .cloned()
         .unwrap_or_else(|| KernelCode::unknown(&found.name));
@@ -138,14 +155,14 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
 /// The wrapper must be nvcc's, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *mut c_void {
-    let mut kernels = None;
+    let mut binary = None;
     let wrapper = wrapper.cast::<Wrapper>();
     if !wrapper.is_null() {
         // SAFETY: the caller promises nvcc's wrapper.
         let wrapper = unsafe { wrapper.read_unaligned() };
         if wrapper.magic == WRAPPER_MAGIC && !wrapper.data.is_null() {
             // SAFETY: the caller promises a fat binary of nvcc.
-            kernels = unsafe { kernels_of(wrapper.data) };
+            binary = unsafe { binary_at(wrapper.data) };
             let mut next = wrapper.linked;
             while wrapper.version == LINKED && !next.is_null() {
                 // SAFETY: nvcc ends the list with null, and this is not behind that.
@@ -154,10 +171,10 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
                     break;
                 }
                 // SAFETY: the list is one of fat binaries.
-                let found = unsafe { kernels_of(data) };
-                kernels
-                    .get_or_insert_default()
-                    .extend(found.unwrap_or_default());
+                let found = unsafe { binary_at(data) }.unwrap_or_default();
+                let all = binary.get_or_insert_default();
+                all.kernels.extend(found.kernels);
+                all.variables.extend(found.variables);
                 // SAFETY: this was not the last of the list.
                 next = unsafe { next.add(1) };
             }
@@ -165,7 +182,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
     }
     let mut all = registered();
     let binaries = &mut all.get_or_insert_default().binaries;
-    binaries.push(kernels);
+    binaries.push(binary);
     // Lives as long as the program, as the real one's does.
     let number = core::ptr::without_provenance_mut::<c_void>(binaries.len());
     Box::into_raw(Box::new(number))
@@ -196,6 +213,7 @@ pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
         registered
             .functions
             .retain(|_, function| function.binary != binary);
+        registered.variables.retain(|_, (of, _)| *of != binary);
         if let Some(binary) = registered.binaries.get_mut(binary) {
             *binary = None;
         }
@@ -254,6 +272,51 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     let mut all = registered();
     let functions = &mut all.get_or_insert_default().functions;
     functions.insert(host_function.addr() as u64, function);
+}
+
+/// `__cudaRegisterVar`: a variable of the program that stands for one of its kernels'.
+///
+/// # Safety
+///
+/// As for [`__cudaRegisterFunction`].
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
+pub unsafe extern "C" fn __cudaRegisterVar(
+    handle: *mut *mut c_void,
+    host_variable: *mut c_char,
+    _device_address: *mut c_char,
+    device_name: *const c_char,
+    _external: c_int,
+    _size: usize,
+    _constant: c_int,
+    _global: c_int,
+) {
+    // SAFETY: the caller's promise.
+    let Some(binary) = (unsafe { number(handle) }) else {
+        return;
+    };
+    if device_name.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(device_name) };
+    let name = name.to_string_lossy().into_owned();
+    let mut all = registered();
+    let variables = &mut all.get_or_insert_default().variables;
+    variables.insert(host_variable.addr() as u64, (binary, name));
+}
+
+/// The address and size of the variable that one of the program stands for.
+pub(super) fn variable_of(runtime: &mut Runtime, variable: u64) -> Option<(u64, u64)> {
+    let all = registered();
+    let registered = all.as_ref()?;
+    let (binary, name) = registered.variables.get(&variable)?;
+    let binary = registered.binaries.get(*binary)?.as_ref()?;
+    let found =
+        |memory: &Arc<ModuleMemory>| memory.variable(name).map(|at| (Arc::clone(memory), at));
+    let (memory, at) = binary.variables.iter().find_map(found)?;
+    runtime.add_module(&memory);
+    Some(at)
 }
 
 /// The shape of a launch, and its stream.

@@ -54,6 +54,16 @@ also! {
     cudaMallocFromPoolAsync_ptsz = with_per_thread_default => fn cudaMallocFromPoolAsync(ptr: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t);
     cudaMemcpy_ptds = with_per_thread_default => fn cudaMemcpy(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind);
     cudaMemcpyAsync_ptsz = with_per_thread_default => fn cudaMemcpyAsync(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t);
+    cudaMemcpy2D_ptds = with_per_thread_default => fn cudaMemcpy2D(dst: *mut c_void, dst_pitch: usize, src: *const c_void, src_pitch: usize, width: usize, height: usize, kind: cudaMemcpyKind);
+    cudaMemcpy2DAsync_ptsz = with_per_thread_default => fn cudaMemcpy2DAsync(dst: *mut c_void, dst_pitch: usize, src: *const c_void, src_pitch: usize, width: usize, height: usize, kind: cudaMemcpyKind, stream: cudaStream_t);
+    cudaMemset2D_ptds = with_per_thread_default => fn cudaMemset2D(dev_ptr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize);
+    cudaMemset2DAsync_ptsz = with_per_thread_default => fn cudaMemset2DAsync(dev_ptr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: cudaStream_t);
+    cudaMemcpyToSymbol_ptds = with_per_thread_default => fn cudaMemcpyToSymbol(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind);
+    cudaMemcpyToSymbolAsync_ptsz = with_per_thread_default => fn cudaMemcpyToSymbolAsync(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t);
+    cudaMemcpyFromSymbol_ptds = with_per_thread_default => fn cudaMemcpyFromSymbol(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind);
+    cudaMemcpyFromSymbolAsync_ptsz = with_per_thread_default => fn cudaMemcpyFromSymbolAsync(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t);
+    cudaLaunchKernelExC_ptsz = with_per_thread_default => fn cudaLaunchKernelExC(config: *const cudaLaunchConfig_st, func: *const c_void, args: *mut *mut c_void);
+    cudaLaunchCooperativeKernel_ptsz = with_per_thread_default => fn cudaLaunchCooperativeKernel(func: *const c_void, grid_dim: dim3, block_dim: dim3, args: *mut *mut c_void, shared_mem_bytes: usize, stream: cudaStream_t);
     cudaMemset_ptds = with_per_thread_default => fn cudaMemset(dev_ptr: *mut c_void, value: c_int, count: usize);
     cudaMemsetAsync_ptsz = with_per_thread_default => fn cudaMemsetAsync(dev_ptr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t);
     cudaStreamBeginCapture_ptsz = with_per_thread_default => fn cudaStreamBeginCapture(stream: cudaStream_t, mode: cudaStreamCaptureMode);

@@ -73,21 +73,26 @@ pub fn load(text: &str, profile: &Profile) -> Result<Vec<KernelCode>, Refused> {
     header
         .check(profile.driver_version, (major, minor))
         .map_err(|refusal| refuse(refusal.code(), refusal.to_string()))?;
-    Ok(codes_of(text, header.entries))
+    Ok(codes_of(text, header.entries).0)
 }
 
-/// The kernels of a PTX text, whatever driver and device it is for: a program's fat binary
-/// has machine code for the device beside it. Nothing of a text that is no PTX.
+/// The kernels of a PTX text and its variables, whatever driver and device it is for: a
+/// program's fat binary has machine code for the device beside it. Nothing of a text that is
+/// no PTX.
 #[must_use]
-pub fn unchecked(text: &str) -> Vec<KernelCode> {
-    PtxHeader::parse(text).map_or_else(|_| Vec::new(), |header| codes_of(text, header.entries))
+pub fn unchecked(text: &str) -> (Vec<KernelCode>, Option<Arc<ModuleMemory>>) {
+    PtxHeader::parse(text).map_or_else(
+        |_| (Vec::new(), None),
+        |header| codes_of(text, header.entries),
+    )
 }
 
-fn codes_of(text: &str, entries: Vec<Entry>) -> Vec<KernelCode> {
+fn codes_of(text: &str, entries: Vec<Entry>) -> (Vec<KernelCode>, Option<Arc<ModuleMemory>>) {
     let mut unit = Unit::parse(text);
     let variables = ModuleMemory::of(&mut unit).map(Arc::new);
     let code = |entry| code_of(entry, &unit, variables.clone());
-    entries.into_iter().map(code).collect()
+    let codes = entries.into_iter().map(code).collect();
+    (codes, variables)
 }
 
 fn code_of(entry: Entry, unit: &Unit, variables: Option<Arc<ModuleMemory>>) -> KernelCode {

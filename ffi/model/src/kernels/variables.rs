@@ -69,6 +69,13 @@ impl ModuleMemory {
         &self.contents
     }
 
+    /// How many bytes its constants have.
+    #[must_use]
+    pub fn constant_bytes(&self) -> u64 {
+        let constants = self.variables.iter().filter(|v| v.is_constant);
+        constants.map(|constant| constant.bytes).sum()
+    }
+
     /// The address and size of a variable.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<(u64, u64)> {

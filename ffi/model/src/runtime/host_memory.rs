@@ -10,24 +10,42 @@ use cudart_ffi::cudaError_t;
 use super::{Outcome, Runtime};
 use crate::c_api::pointers::HostPages;
 
-/// An allocation of the host's memory.
+/// Memory of the host that devices reach.
 #[derive(Debug)]
 pub(super) struct HostAllocation {
-    /// Its pages. The program writes to them through its pointer, the simulation through
-    /// the same address; nothing here reads or moves them.
-    #[allow(dead_code, reason = "it owns what the address points at")]
-    pages: HostPages,
+    /// Its pages, unless they are the program's own. The program writes to them through its
+    /// pointer, the simulation through the same address; nothing here reads or moves them.
+    pages: Option<HostPages>,
     bytes: u64,
+    /// As `cudaHostGetFlags` says them.
+    flags: u32,
     managed: bool,
 }
 
+/// `cudaHostRegisterMapped` and `cudaHostAllocMapped`, which all such memory is.
+const MAPPED: u32 = 2;
+
+/// What is at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointer {
+    /// 0: nothing that CUDA knows, 1: pinned, 2: of a device, 3: managed.
+    pub kind: u32,
+    /// The device.
+    pub device: i32,
+    /// A device reaches it.
+    pub on_device: bool,
+    /// The program does.
+    pub on_host: bool,
+}
+
 impl Runtime {
-    /// `cudaMallocHost`, `cudaHostAlloc`, and with `managed` `cudaMallocManaged`.
+    /// `cudaMallocHost` and `cudaHostAlloc` with their flags, `cudaMallocManaged` without.
     ///
     /// # Errors
     ///
     /// 1 for no bytes of managed memory, 2 for more than the host has addresses.
-    pub fn malloc_host(&mut self, bytes: u64, managed: bool) -> Outcome<u64> {
+    pub fn malloc_host(&mut self, bytes: u64, flags: Option<u32>) -> Outcome<u64> {
+        let managed = flags.is_none();
         if bytes == 0 {
             return if managed {
                 Err(cudaError_t::INVALID_VALUE)
@@ -41,8 +59,9 @@ impl Runtime {
         self.host.insert(
             address,
             HostAllocation {
-                pages,
+                pages: Some(pages),
                 bytes,
+                flags: flags.unwrap_or(0) | MAPPED,
                 managed,
             },
         );
@@ -59,11 +78,107 @@ impl Runtime {
             return Ok(());
         }
         match self.host.get(&address) {
-            Some(allocation) if !allocation.managed => {
+            Some(allocation) if !allocation.managed && allocation.pages.is_some() => {
                 self.host.remove(&address);
                 Ok(())
             }
             _ => Err(cudaError_t::INVALID_VALUE),
+        }
+    }
+
+    /// `cudaHostRegister`: devices reach memory of the program from now on.
+    ///
+    /// # Errors
+    ///
+    /// 1 for no memory and for memory that CUDA gave out, 712 for memory of which a part
+    /// is registered.
+    pub fn register_host(&mut self, address: u64, bytes: u64, flags: u32) -> Outcome {
+        let end = address.checked_add(bytes);
+        let end = end.filter(|_| address != 0 && bytes != 0);
+        let end = end.ok_or(cudaError_t::INVALID_VALUE)?;
+        if self.is_device_memory(address) {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        let below = self.host.range(..end).next_back();
+        if let Some((_, found)) = below.filter(|(start, found)| *start + found.bytes > address) {
+            return Err(match found.pages {
+                Some(_) => cudaError_t::INVALID_VALUE,
+                // cudaErrorHostMemoryAlreadyRegistered
+                None => cudaError_t(712),
+            });
+        }
+        self.host.insert(
+            address,
+            HostAllocation {
+                pages: None,
+                bytes,
+                flags: flags | MAPPED,
+                managed: false,
+            },
+        );
+        Ok(())
+    }
+
+    /// `cudaHostUnregister`.
+    ///
+    /// # Errors
+    ///
+    /// 713 for memory that is not registered, 1 for none, for memory that CUDA gave out and
+    /// for an address within a registered range.
+    pub fn unregister_host(&mut self, address: u64) -> Outcome {
+        if address == 0 {
+            return Err(cudaError_t::INVALID_VALUE);
+        }
+        match self.host.get(&address) {
+            Some(found) if found.pages.is_none() => {
+                self.host.remove(&address);
+                Ok(())
+            }
+            _ if self.is_host_memory(address, 1) => Err(cudaError_t::INVALID_VALUE),
+            // cudaErrorHostMemoryNotRegistered
+            _ => Err(cudaError_t(713)),
+        }
+    }
+
+    /// `cudaHostGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// 1 for what is no pinned memory.
+    pub fn host_flags(&self, address: u64) -> Outcome<u32> {
+        let below = self.host.range(..=address).next_back();
+        below
+            .filter(|(start, found)| address - **start < found.bytes && !found.managed)
+            .map(|(_, found)| found.flags)
+            .ok_or(cudaError_t::INVALID_VALUE)
+    }
+
+    /// `cudaPointerGetAttributes`.
+    #[must_use]
+    pub fn pointer(&self, address: u64) -> Pointer {
+        if let Some(device) = self.device_of(address) {
+            return Pointer {
+                kind: 2,
+                device,
+                on_device: true,
+                on_host: false,
+            };
+        }
+        let below = self.host.range(..=address).next_back();
+        match below.filter(|(start, found)| address - **start < found.bytes) {
+            Some((_, found)) => Pointer {
+                kind: if found.managed { 3 } else { 1 },
+                device: 0,
+                on_device: true,
+                on_host: true,
+            },
+            // cudaInvalidDeviceId
+            None => Pointer {
+                kind: 0,
+                device: -2,
+                on_device: false,
+                on_host: true,
+            },
         }
     }
 

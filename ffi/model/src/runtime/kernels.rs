@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 
 use cudart_ffi::cudaError_t;
 
+use super::kernel_attributes::KernelSettings;
 use super::{Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::kernels::module::{self, KernelCode, Refused};
@@ -22,6 +23,8 @@ pub struct Kernel {
     code: KernelCode,
     /// Its name as a program gets it.
     name: CString,
+    /// What the program has set of it.
+    pub(super) settings: KernelSettings,
 }
 
 /// What a kernel node launches.
@@ -39,8 +42,6 @@ pub struct KernelRequest {
     pub spin_clocks: i64,
 }
 
-/// Dynamic shared memory that a block gets without a kernel attribute, in bytes.
-const MAX_SHARED: u32 = 48 << 10;
 /// Threads of a block, and its extents.
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MAX_THREADS: u64 = 1024;
@@ -58,9 +59,7 @@ impl KernelRequest {
                 .all(|(&extent, most)| (1..=most).contains(&extent))
         };
         let threads: u64 = self.block.iter().map(|&n| u64::from(n)).product();
-        let block_fits = fits(self.block, MAX_BLOCK)
-            && threads <= MAX_THREADS
-            && self.shared_bytes <= MAX_SHARED;
+        let block_fits = fits(self.block, MAX_BLOCK) && threads <= MAX_THREADS;
         if !fits(self.grid, MAX_GRID) || !block_fits {
             return None;
         }
@@ -99,6 +98,7 @@ impl Runtime {
                     .insert(Kernel {
                         name: CString::new(code.name.as_str()).unwrap_or_default(),
                         code,
+                        settings: KernelSettings::default(),
                     })
                     .ok_or(())
                     .map_err(full)?,
@@ -115,7 +115,11 @@ impl Runtime {
     pub fn add_kernel(&mut self, code: KernelCode) -> Option<u64> {
         self.add_variables(&code);
         let name = CString::new(code.name.as_str()).unwrap_or_default();
-        let added = self.kernels.insert(Kernel { code, name });
+        let added = self.kernels.insert(Kernel {
+            code,
+            name,
+            settings: KernelSettings::default(),
+        });
         added.map(Id::to_handle)
     }
 

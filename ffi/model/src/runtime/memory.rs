@@ -138,10 +138,10 @@ impl Runtime {
         if self.is_capturing(stream) {
             return self.capture_set(stream, fill);
         }
-        let inside = |(address, bytes)| {
-            self.is_allocated(address, bytes) || self.is_host_memory(address, bytes)
-        };
-        if !fill.rows().all(inside) {
+        // From the first row to the last it is one allocation.
+        let last = fill.rows().last().unwrap_or((fill.address, 0));
+        let bytes = last.0.saturating_add(last.1) - fill.address;
+        if !self.is_allocated(fill.address, bytes) && !self.is_host_memory(fill.address, bytes) {
             return Err(cudaError_t::INVALID_VALUE);
         }
         let duration = crate::profile::nanos(self.profile.costs_us.kernel_on_device);
@@ -154,11 +154,26 @@ impl Runtime {
         self.devices.iter().any(|device| {
             device.heap.contains(address, bytes) || device.async_pool.contains(address, bytes)
         }) || self.physical.contains(address, bytes)
+            || self.has_variables(address, bytes)
             || self.live_around(address).is_some_and(|(start, length)| {
                 address
                     .checked_add(bytes)
                     .is_some_and(|end| end <= start + length)
             })
+    }
+
+    /// The device whose memory is at an address.
+    pub(super) fn device_of(&self, address: u64) -> Option<i32> {
+        let found = self.devices.iter().position(|device| {
+            device.heap.contains(address, 1)
+                || device.async_pool.contains(address, 1)
+                || device.segment_of(address).is_some()
+        });
+        match found {
+            Some(device) => i32::try_from(device).ok(),
+            // Policy: other memory of devices is the first one's.
+            None => self.is_allocated(address, 1).then_some(0),
+        }
     }
 
     /// The first address and the bytes of the live graph allocation that starts at an

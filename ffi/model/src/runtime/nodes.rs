@@ -67,6 +67,7 @@ impl Runtime {
     fn kernel_node(&self, request: &KernelRequest, arguments: Arguments) -> Outcome<KernelNode> {
         let code = self.kernel(request.kernel)?;
         let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_VALUE)?;
+        self.check_shared(request)?;
         let duration = self.kernel_duration(code, blocks, threads, request.spin_clocks);
         Ok(KernelNode {
             kernel: Id::from_handle(request.kernel).ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)?,

@@ -163,6 +163,7 @@ impl Runtime {
         let id = self.working_stream(stream, current)?;
         let code = self.kernel(request.kernel)?;
         let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_CONFIGURATION)?;
+        self.check_shared(request)?;
         if self.is_capturing(id) {
             return self.capture_kernel(id, request, arguments);
         }

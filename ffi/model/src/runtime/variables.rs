@@ -4,13 +4,25 @@ use std::sync::Arc;
 
 use super::{Backing, Printed, Runtime, Stretch};
 use crate::kernels::module::KernelCode;
+use crate::kernels::variables::ModuleMemory;
 
 impl Runtime {
     /// Makes the variables of a kernel's module known.
     pub(super) fn add_variables(&mut self, code: &KernelCode) {
         if let Some(memory) = &code.variables {
-            self.variables.insert(memory.start(), Arc::clone(memory));
+            self.add_module(memory);
         }
+    }
+
+    /// Makes a module's variables known.
+    pub fn add_module(&mut self, memory: &Arc<ModuleMemory>) {
+        self.variables.insert(memory.start(), Arc::clone(memory));
+    }
+
+    /// Whether a range is in the memory of a module.
+    pub(super) fn has_variables(&self, address: u64, bytes: u64) -> bool {
+        let found = self.variables_at(address);
+        found.is_some_and(|found| found.has(address, bytes))
     }
 
     /// The memory of a module from an address in it on.

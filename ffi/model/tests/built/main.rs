@@ -2,6 +2,7 @@
 //! Python on it.
 #![cfg(target_os = "linux")]
 
+mod calls;
 mod driver;
 mod fork;
 mod names;

@@ -35,14 +35,14 @@ fn kernels_of_fat_binaries_run() {
 }
 
 /// What a recording holds, without its head.
-fn recorded(name: &str) -> String {
+pub(crate) fn recorded(name: &str) -> String {
     let recording = crate::here(name).with_extension("h200");
     let recording = std::fs::read_to_string(recording).expect("the recording can be read");
     let lines = recording.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-fn fat_binary(name: &str) -> std::path::PathBuf {
+pub(crate) fn fat_binary(name: &str) -> std::path::PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nvcc");
     data.join(name).with_extension("fatbin")
 }

@@ -60,7 +60,7 @@ pub(in crate::c_api) unsafe fn cudaMallocManaged(
         if !ATTACH_FLAGS.contains(&flags) {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        let address = call.runtime().malloc_host(size as u64, true)?;
+        let address = call.runtime().malloc_host(size as u64, None)?;
         // SAFETY: not null, and the program promises that it can be written.
         unsafe { write(out, address as *mut c_void) };
         Ok(())
@@ -70,7 +70,7 @@ pub(in crate::c_api) unsafe fn cudaMallocManaged(
 pub(in crate::c_api) unsafe fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
     run(F::cudaMallocHost, |call| {
         let out = not_null(ptr)?;
-        let address = call.runtime().malloc_host(size as u64, false)?;
+        let address = call.runtime().malloc_host(size as u64, Some(0))?;
         // SAFETY: as above.
         unsafe { write(out, address as *mut c_void) };
         Ok(())
@@ -89,7 +89,7 @@ pub(in crate::c_api) unsafe fn cudaHostAlloc(
         if flags & !KNOWN != 0 {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        let address = call.runtime().malloc_host(size as u64, false)?;
+        let address = call.runtime().malloc_host(size as u64, Some(flags))?;
         // SAFETY: as above.
         unsafe { write(out, address as *mut c_void) };
         Ok(())
@@ -119,6 +119,14 @@ pub(in crate::c_api) unsafe fn cudaMallocPitch(
         let (out, pitch_out) = (not_null(dev_ptr)?, not_null(pitch)?);
         let device = call.thread.device;
         let too_long = cudaError_t::INVALID_VALUE;
+        if width == 0 || height == 0 {
+            // SAFETY: not null, and the program promises that they can be written.
+            unsafe {
+                write(out, core::ptr::null_mut());
+                write(pitch_out, 0);
+            }
+            return Ok(());
+        }
         let row = width.checked_next_multiple_of(PITCH).ok_or(too_long)?;
         let bytes = row.checked_mul(height).ok_or(too_long)?;
         let address = call.runtime().malloc(bytes as u64, device)?;

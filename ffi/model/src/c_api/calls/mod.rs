@@ -22,22 +22,30 @@ mod capture;
 mod conditional;
 mod entry_points;
 mod graph_queries;
+mod kernels;
 mod libraries;
 mod memory;
 mod nodes;
+mod pointers;
+mod rows;
 mod stream_ordered;
 mod streams;
+mod symbols;
 
 pub(super) use by_version::*;
 pub(super) use capture::*;
 pub(super) use conditional::*;
 pub(super) use entry_points::*;
 pub(super) use graph_queries::*;
+pub(super) use kernels::*;
 pub(super) use libraries::*;
 pub(super) use memory::*;
 pub(super) use nodes::*;
+pub(super) use pointers::*;
+pub(super) use rows::*;
 pub(super) use stream_ordered::*;
 pub(super) use streams::*;
+pub(super) use symbols::*;
 
 // Versions, errors
 

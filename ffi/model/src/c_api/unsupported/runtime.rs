@@ -17,7 +17,6 @@ unsupported! {
     __cudaRegisterHostVar
     __cudaRegisterManagedVar
     __cudaRegisterUnifiedTable
-    __cudaRegisterVar
     cudaArrayGetInfo
     cudaArrayGetMemoryRequirements
     cudaArrayGetPlane
@@ -77,12 +76,8 @@ unsupported! {
     cudaExternalMemoryGetMappedMipmappedArray
     cudaFreeArray
     cudaFreeMipmappedArray
-    cudaFuncGetAttributes
-    cudaFuncGetName
     cudaFuncGetParamCount
     cudaFuncGetParamInfo
-    cudaFuncSetAttribute
-    cudaFuncSetCacheConfig
     cudaFuncSetSharedMemConfig
     cudaGLGetDevices
     cudaGLMapBufferObject
@@ -100,8 +95,6 @@ unsupported! {
     cudaGetKernel
     cudaGetMipmappedArrayLevel
     cudaGetSurfaceObjectResourceDesc
-    cudaGetSymbolAddress
-    cudaGetSymbolSize
     cudaGetTextureObjectResourceDesc
     cudaGetTextureObjectResourceViewDesc
     cudaGetTextureObjectTextureDesc
@@ -172,10 +165,6 @@ unsupported! {
     cudaGraphicsVDPAURegisterOutputSurface
     cudaGraphicsVDPAURegisterVideoSurface
     cudaGreenCtxCreate
-    cudaHostGetDevicePointer
-    cudaHostGetFlags
-    cudaHostRegister
-    cudaHostUnregister
     cudaImportExternalMemory
     cudaImportExternalSemaphore
     cudaInitDevice
@@ -185,13 +174,9 @@ unsupported! {
     cudaIpcOpenEventHandle
     cudaIpcOpenMemHandle
     cudaKernelSetAttributeForDevice
-    cudaLaunchCooperativeKernel
     cudaLaunchCooperativeKernelMultiDevice
-    cudaLaunchCooperativeKernel_ptsz
     cudaLaunchHostFunc_v2
     cudaLaunchHostFunc_v2_ptsz
-    cudaLaunchKernelExC
-    cudaLaunchKernelExC_ptsz
     cudaLibraryEnumerateKernels
     cudaLibraryGetGlobal
     cudaLibraryGetKernelCount
@@ -233,11 +218,8 @@ unsupported! {
     cudaMemRangeGetAttribute
     cudaMemRangeGetAttributes
     cudaMemSetMemPool
-    cudaMemcpy2D
     cudaMemcpy2DArrayToArray
     cudaMemcpy2DArrayToArray_ptds
-    cudaMemcpy2DAsync
-    cudaMemcpy2DAsync_ptsz
     cudaMemcpy2DFromArray
     cudaMemcpy2DFromArrayAsync
     cudaMemcpy2DFromArrayAsync_ptsz
@@ -246,7 +228,6 @@ unsupported! {
     cudaMemcpy2DToArrayAsync
     cudaMemcpy2DToArrayAsync_ptsz
     cudaMemcpy2DToArray_ptds
-    cudaMemcpy2D_ptds
     cudaMemcpy3D
     cudaMemcpy3DAsync
     cudaMemcpy3DAsync_ptsz
@@ -267,38 +248,22 @@ unsupported! {
     cudaMemcpyFromArrayAsync
     cudaMemcpyFromArrayAsync_ptsz
     cudaMemcpyFromArray_ptds
-    cudaMemcpyFromSymbol
-    cudaMemcpyFromSymbolAsync
-    cudaMemcpyFromSymbolAsync_ptsz
-    cudaMemcpyFromSymbol_ptds
     cudaMemcpyPeer
     cudaMemcpyPeerAsync
     cudaMemcpyToArray
     cudaMemcpyToArrayAsync
     cudaMemcpyToArrayAsync_ptsz
     cudaMemcpyToArray_ptds
-    cudaMemcpyToSymbol
-    cudaMemcpyToSymbolAsync
-    cudaMemcpyToSymbolAsync_ptsz
-    cudaMemcpyToSymbol_ptds
     cudaMemcpyWithAttributesAsync
     cudaMemcpyWithAttributesAsync_ptsz
-    cudaMemset2D
-    cudaMemset2DAsync
-    cudaMemset2DAsync_ptsz
-    cudaMemset2D_ptds
     cudaMemset3D
     cudaMemset3DAsync
     cudaMemset3DAsync_ptsz
     cudaMemset3D_ptds
     cudaMipmappedArrayGetMemoryRequirements
     cudaMipmappedArrayGetSparseProperties
-    cudaOccupancyAvailableDynamicSMemPerBlock
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor
-    cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
     cudaOccupancyMaxActiveClusters
     cudaOccupancyMaxPotentialClusterSize
-    cudaPointerGetAttributes
     cudaSetDeviceFlags
     cudaSetDoubleForDevice
     cudaSetDoubleForHost

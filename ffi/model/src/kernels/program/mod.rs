@@ -216,6 +216,18 @@ impl Special {
 }
 
 impl Program {
+    /// Shared memory of a block, without the dynamic part.
+    #[must_use]
+    pub fn shared_bytes(&self) -> u32 {
+        u32::try_from(self.shared_bytes).unwrap_or(u32::MAX)
+    }
+
+    /// Local memory of a thread.
+    #[must_use]
+    pub fn local_bytes(&self) -> u32 {
+        u32::try_from(self.local_bytes).unwrap_or(u32::MAX)
+    }
+
     /// Whether it can change memory or a condition, or writes text. One that cannot need not
     /// be run.
     #[must_use]

@@ -41,6 +41,8 @@ pub struct Variable {
     pub bytes: u64,
     /// What it holds first; zeroes follow.
     pub content: Vec<u8>,
+    /// It is in constant memory.
+    pub is_constant: bool,
 }
 
 /// A PTX text without its kernels.
@@ -110,6 +112,7 @@ impl Unit {
                         offset,
                         bytes: declared.bytes,
                         content,
+                        is_constant: declared.space == ".const",
                     });
                 }
                 _ => {}

@@ -1,0 +1,136 @@
+//! Copies and memsets of several rows.
+
+use core::ffi::{c_int, c_void};
+
+use cudart_ffi::types::*;
+
+use super::super::entry::{Call, run};
+use crate::functions::FunctionId as F;
+use crate::objects::effects::Fill;
+use crate::runtime::{Outcome, Rows};
+
+/// What a copy of rows is given, in the order of the C functions.
+fn rows(
+    call: &mut Call<'_>,
+    (to, to_pitch): (*mut c_void, usize),
+    (from, from_pitch): (*const c_void, usize),
+    (width, height): (usize, usize),
+    kind: cudaMemcpyKind,
+) -> Outcome<Rows> {
+    let (to, from) = (to as u64, from as u64);
+    // The direction is looked at first.
+    let (to_side, from_side) = call.runtime().sides(kind, to, from)?;
+    if height != 0 && width != 0 && (width > to_pitch || width > from_pitch) {
+        // cudaErrorInvalidPitchValue
+        return Err(cudaError_t(12));
+    }
+    Ok(Rows {
+        to: to_side,
+        to_pitch: to_pitch as u64,
+        from: from_side,
+        from_pitch: from_pitch as u64,
+        width: width as u64,
+        height: height as u64,
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaMemcpy2D(
+    dst: *mut c_void,
+    dst_pitch: usize,
+    src: *const c_void,
+    src_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+) -> cudaError_t {
+    run(F::cudaMemcpy2D, |call| {
+        let device = call.thread.device;
+        let rows = rows(
+            call,
+            (dst, dst_pitch),
+            (src, src_pitch),
+            (width, height),
+            kind,
+        )?;
+        let end = call.runtime().copy_rows(&rows, 0, device)?;
+        call.wait_until(end);
+        Ok(())
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
+pub(in crate::c_api) unsafe fn cudaMemcpy2DAsync(
+    dst: *mut c_void,
+    dst_pitch: usize,
+    src: *const c_void,
+    src_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaMemcpy2DAsync, |call| {
+        let device = call.thread.device;
+        let rows = rows(
+            call,
+            (dst, dst_pitch),
+            (src, src_pitch),
+            (width, height),
+            kind,
+        )?;
+        call.runtime().copy_rows(&rows, stream.0 as u64, device)?;
+        Ok(())
+    })
+}
+
+fn fill_rows(
+    dev_ptr: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    (width, height): (usize, usize),
+) -> Outcome<Option<Fill>> {
+    if width == 0 || height == 0 {
+        return Ok(None);
+    }
+    if width > pitch {
+        return Err(cudaError_t::INVALID_VALUE);
+    }
+    Ok(Some(Fill {
+        height: height as u64,
+        pitch: pitch as u64,
+        ..Fill::bytes(dev_ptr as u64, value as u8, width as u64)
+    }))
+}
+
+pub(in crate::c_api) unsafe fn cudaMemset2D(
+    dev_ptr: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+) -> cudaError_t {
+    run(F::cudaMemset2D, |call| {
+        let device = call.thread.device;
+        match fill_rows(dev_ptr, pitch, value, (width, height))? {
+            Some(fill) => call.runtime().set_async(fill, 0, device),
+            None => Ok(()),
+        }
+    })
+}
+
+pub(in crate::c_api) unsafe fn cudaMemset2DAsync(
+    dev_ptr: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+    stream: cudaStream_t,
+) -> cudaError_t {
+    run(F::cudaMemset2DAsync, |call| {
+        let device = call.thread.device;
+        match fill_rows(dev_ptr, pitch, value, (width, height))? {
+            Some(fill) => call.runtime().set_async(fill, stream.0 as u64, device),
+            None => Ok(()),
+        }
+    })
+}

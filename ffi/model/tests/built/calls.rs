@@ -1,0 +1,55 @@
+//! Functions that other programs call: their codes and effects are those of an H200.
+
+use cudart_model::c_api::UNSUPPORTED;
+
+use crate::nvcc::{fat_binary, recorded};
+use crate::{command, linked, run};
+
+/// The part of the program that makes calls of one kind, how many lines of its output are
+/// compared, and values that are not those of the H200, with the reason.
+const SECTIONS: [(&str, usize, &[&str]); 3] = [
+    ("rows", 47, &[]),
+    ("pointers", 70, &[]),
+    // Machine code says how many registers a kernel has, and it is not read.
+    ("functions", 90, &["at.registers"]),
+];
+
+/// Every line is the same, but for calls that are not simulated, and the values after them.
+/// A call that crashed on the H200 may do anything.
+#[test]
+fn calls_have_the_codes_and_effects_that_they_had_on_an_h200() {
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let Some(program) = linked(folder.path(), "calls") else {
+        return;
+    };
+    for (section, least, other) in SECTIONS {
+        let mut calls = command(&program);
+        calls.arg(section).arg(fat_binary("blocks"));
+        let output = run(calls).expect("just built");
+        let said = String::from_utf8(output.stdout).expect("text");
+        let wanted = recorded(&format!("calls-{section}"));
+        assert_eq!(said.lines().count(), wanted.lines().count(), "{section}");
+        let mut compared = 0;
+        let mut skipped = false;
+        let mut any_skipped = false;
+        for (said, wanted) in said.lines().zip(wanted.lines()) {
+            if !wanted.starts_with("  ") {
+                let name = wanted.split('(').next().unwrap_or_default();
+                // The last error may be that of a call that is not simulated.
+                let last_error = name == "cudaGetLastError" && any_skipped;
+                skipped = UNSUPPORTED.contains(&name) || wanted.ends_with(" crashed") || last_error;
+                any_skipped |= skipped;
+            } else if other
+                .iter()
+                .any(|name| wanted.trim_start().starts_with(name))
+            {
+                continue;
+            }
+            if !skipped {
+                assert_eq!(said, wanted, "{section}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= least, "{section}: {compared} lines");
+    }
+}
