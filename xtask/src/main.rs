@@ -9,6 +9,7 @@ mod doctor;
 mod host;
 mod kernel;
 mod notices;
+mod portable;
 mod ptxas;
 mod run;
 #[cfg(all(test, unix))]
@@ -45,6 +46,8 @@ enum Task {
     Doctor(doctor::Args),
     /// Compile the kernel to PTX with the best compiler that is installed.
     Kernel(kernel::Args),
+    /// Build for aarch64 Linux and for Windows, and run there under emulators.
+    Portable(portable::Args),
     /// Assemble every committed PTX file with NVIDIA's ptxas, and check the machine code.
     Ptxas(ptxas::Args),
     /// Compile the kernel and run graph-memory-footprint.
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Task::Dist(args) => dist::run(&args, &root),
         Task::Doctor(args) => doctor::run(&args, &root),
         Task::Kernel(args) => kernel::run(&args, &root),
+        Task::Portable(args) => portable::run(&args, &root),
         Task::Ptxas(args) => ptxas::run(&args, &root),
         Task::Run(args) => run::run(&args, &root),
     };

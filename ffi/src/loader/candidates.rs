@@ -26,7 +26,12 @@ pub const SONAMES: &[&str] = if cfg!(windows) {
 const LIBRARY_DIRECTORIES: &[&str] = if cfg!(windows) {
     &["bin/x64", "bin", "nvidia/cu13/bin/x86_64"]
 } else if cfg!(target_arch = "aarch64") {
-    &["lib64", "lib", "targets/sbsa-linux/lib"]
+    &[
+        "lib64",
+        "lib",
+        "targets/sbsa-linux/lib",
+        "targets/aarch64-linux/lib",
+    ]
 } else {
     &["lib64", "lib", "targets/x86_64-linux/lib"]
 };

@@ -1,37 +1,8 @@
 //! Which file a path leads to, however it is spelt.
 
-use std::fs::{self, File, Metadata};
+use std::fs;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// A file on this machine: links to it, hard or symbolic, have the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Id {
-    device: u64,
-    inode: u64,
-}
-
-impl Id {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
-    }
-
-    /// Of the file behind a path, if there is one.
-    pub(crate) fn at(path: &Path) -> Option<Self> {
-        fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
-    }
-}
-
-/// What a standard stream leads to; `None` if it is closed.
-pub(crate) fn metadata_of(stream: impl AsFd) -> Option<Metadata> {
-    let file = stream.as_fd().try_clone_to_owned().ok()?;
-    File::from(file).metadata().ok()
-}
 
 /// Symbolic links in a row before a path is refused, as Linux has it.
 const MOST_LINKS: usize = 40;

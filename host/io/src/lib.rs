@@ -12,8 +12,12 @@
 mod identity;
 #[cfg(feature = "files")]
 mod output;
+#[cfg(feature = "files")]
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(not(unix), path = "not_unix.rs")]
+mod system;
 pub mod visible;
 
 #[cfg(feature = "files")]
-pub use output::{Output, OutputError, Outputs, write};
+pub use output::{Output, OutputError, Outputs, is_closed_pipe, write};
 pub use visible::Shown;

@@ -1,15 +1,15 @@
 //! The files that one command writes.
 
 use std::cell::RefCell;
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tempfile::NamedTempFile;
 
-use crate::identity::{Id, folder_of, metadata_of, resolved};
+use crate::identity::{folder_of, resolved};
+use crate::system::{Id, Seen, as_a_new_file};
 use crate::visible::Shown;
 
 /// Why a file is not written.
@@ -130,11 +130,10 @@ impl Outputs {
         }
         let known = if path == Path::new("-") {
             // Terminals, pipes and sockets may be read and written at once.
-            let metadata = metadata_of(io::stdin()).filter(|metadata| metadata.is_file());
-            (PathBuf::from("/dev/stdin"), metadata.as_ref().map(Id::of))
+            let file = Seen::stdin().filter(|seen| seen.metadata.is_file());
+            (PathBuf::from("/dev/stdin"), file.map(|seen| seen.id))
         } else {
-            let device = fs::metadata(path).is_ok_and(|m| m.file_type().is_char_device());
-            if device {
+            if Seen::at(path).is_ok_and(|seen| seen.is_char_device()) {
                 return;
             }
             (
@@ -286,20 +285,18 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), OutputError> {
 
 /// What a path stands for, and its place if only one may write there.
 fn opened(path: &Path) -> io::Result<(Sink, Option<Place>)> {
-    let stdout = metadata_of(io::stdout());
+    let stdout = Seen::stdout();
     if path == Path::new("-") {
-        let alone = |metadata: &Metadata| {
-            !metadata.file_type().is_char_device() || io::stdout().is_terminal()
-        };
-        let place = stdout.filter(alone).map(|metadata| Place {
+        let alone = |seen: &Seen| !seen.is_char_device() || io::stdout().is_terminal();
+        let place = stdout.filter(alone).map(|seen| Place {
             resolved: PathBuf::from("/dev/stdout"),
-            id: Some(Id::of(&metadata)),
+            id: Some(seen.id),
         });
         return Ok((Sink::stdout(), place));
     }
-    let names_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
+    let names_folder = path.to_string_lossy().ends_with(std::path::is_separator);
+    let seen = match Seen::at(path) {
+        Ok(seen) => seen,
         // Nothing there, or a link to nothing: a new file.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !names_folder => {
             let resolved = resolved(path)?;
@@ -312,12 +309,12 @@ fn opened(path: &Path) -> io::Result<(Sink, Option<Place>)> {
         }
         Err(error) => return Err(error),
     };
-    let id = Some(Id::of(&metadata));
-    let kind = metadata.file_type();
+    let id = Some(seen.id);
+    let kind = seen.metadata.file_type();
     if kind.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    if kind.is_block_device() {
+    if seen.is_block_device() {
         return Err(io::Error::other("it is a disk"));
     }
     // Whoever may not change the file may not replace it either.
@@ -328,7 +325,7 @@ fn opened(path: &Path) -> io::Result<(Sink, Option<Place>)> {
             opened => drop(opened?),
         }
     }
-    if stdout.is_some_and(|stdout| Some(Id::of(&stdout)) == id) && !kind.is_char_device() {
+    if stdout.is_some_and(|stdout| stdout.id == seen.id) && !seen.is_char_device() {
         // Such as /dev/stdout, whose file the shell may have opened to append to.
         let place = Place {
             resolved: path.to_owned(),
@@ -338,7 +335,7 @@ fn opened(path: &Path) -> io::Result<(Sink, Option<Place>)> {
     }
     if !kind.is_file() {
         let stream = OpenOptions::new().write(true).open(path)?;
-        let shared = kind.is_char_device() && !stream.is_terminal();
+        let shared = seen.is_char_device() && !stream.is_terminal();
         let place = Place {
             resolved: resolved(path)?,
             id,
@@ -355,7 +352,7 @@ fn opened(path: &Path) -> io::Result<(Sink, Option<Place>)> {
         id,
     };
     Ok((
-        Sink::file(resolved, Some(metadata.permissions())),
+        Sink::file(resolved, Some(seen.metadata.permissions())),
         Some(place),
     ))
 }
@@ -424,8 +421,7 @@ impl Sink {
             none => {
                 let mut builder = tempfile::Builder::new();
                 builder.prefix(".unfinished-");
-                // As for any new file, the umask takes its part of this.
-                builder.permissions(Permissions::from_mode(0o666));
+                as_a_new_file(&mut builder);
                 let file = builder.tempfile_in(folder_of(place))?;
                 if let Some(permissions) = permissions {
                     file.as_file().set_permissions(permissions.clone())?;
@@ -436,6 +432,15 @@ impl Sink {
     }
 }
 
+/// Whether the reader of a pipe has closed it.
+#[must_use]
+pub fn is_closed_pipe(error: &io::Error) -> bool {
+    // Windows has several codes for it; the standard library does not know this one.
+    const NOT_CONNECTED: i32 = 233;
+    error.kind() == io::ErrorKind::BrokenPipe
+        || cfg!(windows) && error.raw_os_error() == Some(NOT_CONNECTED)
+}
+
 /// Writes to standard output until its reader closes it. A reader that has done so has
 /// read enough, which is no error.
 fn open_pipe(closed: &mut bool, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
@@ -443,7 +448,7 @@ fn open_pipe(closed: &mut bool, write: impl FnOnce() -> io::Result<()>) -> io::R
         return Ok(());
     }
     match write() {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(error) if is_closed_pipe(&error) => {
             *closed = true;
             Ok(())
         }

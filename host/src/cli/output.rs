@@ -75,7 +75,7 @@ impl From<OutputError> for Stop {
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
+        if safe_io::is_closed_pipe(&error) {
             return Self::closed_pipe();
         }
         let inner = error.get_ref();

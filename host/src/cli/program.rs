@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -22,7 +21,8 @@ pub fn main() -> ExitCode {
     cli.apply_color();
     // A file that grows beyond a limit (RLIMIT_FSIZE) is then an error that is reported.
     // Without a handler, the signal would end the process.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     log_to_stderr(cli.verbose);
     match run(&cli) {
         Ok(code) => code,

@@ -17,6 +17,7 @@ pub mod result;
 #[cfg(target_os = "linux")]
 mod run;
 pub(crate) mod text;
+#[cfg(target_os = "linux")]
 mod trace;
 
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! The library that `CUDA_INJECTION64_PATH` names: the driver loads it when it is
 //! initialised, and calls its `InitializeInjection`.
 
-use core::ffi::{c_int, c_ulong};
+use core::ffi::c_int;
 use std::sync::Once;
 
 static ONCE: Once = Once::new();
@@ -50,6 +50,8 @@ fn load(path: &std::ffi::OsStr) {
 fn runs_for_somebody_else() -> bool {
     #[cfg(target_os = "linux")]
     {
+        use core::ffi::c_ulong;
+
         unsafe extern "C" {
             fn getauxval(kind: c_ulong) -> c_ulong;
         }
