@@ -80,6 +80,16 @@ macro_rules! with_those_of_other_programs {
             optional [11.4] fn cudaGraphKernelNodeGetParams(node: cudaGraphNode_t, params: *mut cudaKernelNodeParams) -> cudaError_t;
             optional [11.4] fn cudaGraphKernelNodeSetParams(node: cudaGraphNode_t, params: *const cudaKernelNodeParams) -> cudaError_t;
             optional [11.4] fn cudaGraphMemsetNodeGetParams(node: cudaGraphNode_t, params: *mut CUDA_MEMSET_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphMemsetNodeSetParams(node: cudaGraphNode_t, params: *const CUDA_MEMSET_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphMemcpyNodeSetParams1D(node: cudaGraphNode_t, dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t;
+            optional [11.4] fn cudaGraphHostNodeSetParams(node: cudaGraphNode_t, params: *const CUDA_HOST_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphExecKernelNodeSetParams(exec: cudaGraphExec_t, node: cudaGraphNode_t, params: *const cudaKernelNodeParams) -> cudaError_t;
+            optional [11.4] fn cudaGraphExecMemsetNodeSetParams(exec: cudaGraphExec_t, node: cudaGraphNode_t, params: *const CUDA_MEMSET_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphExecMemcpyNodeSetParams1D(exec: cudaGraphExec_t, node: cudaGraphNode_t, dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t;
+            optional [11.4] fn cudaGraphExecHostNodeSetParams(exec: cudaGraphExec_t, node: cudaGraphNode_t, params: *const CUDA_HOST_NODE_PARAMS) -> cudaError_t;
+            optional [11.4] fn cudaGraphExecChildGraphNodeSetParams(exec: cudaGraphExec_t, node: cudaGraphNode_t, child: cudaGraph_t) -> cudaError_t;
+            optional [11.6] fn cudaGraphNodeSetEnabled(exec: cudaGraphExec_t, node: cudaGraphNode_t, enabled: c_uint) -> cudaError_t;
+            optional [11.6] fn cudaGraphNodeGetEnabled(exec: cudaGraphExec_t, node: cudaGraphNode_t, enabled: *mut c_uint) -> cudaError_t;
             optional [11.4] fn cudaGraphHostNodeGetParams(node: cudaGraphNode_t, params: *mut CUDA_HOST_NODE_PARAMS) -> cudaError_t;
             optional [11.4] fn cudaGraphChildGraphNodeGetGraph(node: cudaGraphNode_t, graph: *mut cudaGraph_t) -> cudaError_t;
             optional [11.4] fn cudaGraphAddMemcpyNode1D(node: *mut cudaGraphNode_t, graph: cudaGraph_t, dependencies: *const cudaGraphNode_t, dependency_count: usize, dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t;

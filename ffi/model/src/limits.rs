@@ -10,8 +10,9 @@
 //! - R26 beyond the refusal: `cudaGraphAddNode` adds conditional, empty and kernel nodes
 //!   only, so a child graph cannot be moved.
 //! - R27: updates of execs. A whole graph without memory nodes can be updated; one with
-//!   memory nodes is refused, since no document says what happens. Updates of single
-//!   nodes are not simulated.
+//!   memory nodes is refused, since no document says what happens. Kernel, memset, copy
+//!   (of one row), host and child graph nodes can be updated each, and the first three
+//!   disabled; the exec's duration stays what it was.
 //! - R51, R52: access descriptors are checked and kept, but nothing accesses.
 //! - M17: compute-sanitizer cannot look into the simulated runtime.
 //!

@@ -212,6 +212,8 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// How many of them are not destroyed.
     pub live: usize,
+    /// How often they were numbered anew.
+    pub numbering: u32,
     /// Which node is ordered after which. Has the nodes' numbers.
     pub order: Order,
     /// Its memory, from the first alloc node on.
@@ -309,6 +311,7 @@ impl Graph {
         self.nodes
             .retain(|node| !matches!(node.work, Work::Destroyed));
         self.order = Order::new();
+        self.numbering += 1;
         for node in &mut self.nodes {
             node.dependencies = node.dependencies.iter().filter_map(renumber).collect();
             node.dependents = node.dependents.iter().filter_map(renumber).collect();

@@ -11,6 +11,7 @@ use cudart_ffi::{CUgraphConditionalNodeType, CUgraphNodeType, cudaError_t};
 
 use super::{Outcome, Runtime};
 use crate::objects::effects::{ConditionalRun, Effect};
+use crate::objects::exec::BEFORE_NODES;
 use crate::objects::graph::{ConditionalNode, Graph, Work};
 use crate::objects::id::{GraphId, Id};
 
@@ -228,8 +229,8 @@ impl Runtime {
     }
 
     /// What a launch of a graph does to memory, in order: its conditional nodes with all
-    /// that is in their bodies now.
-    pub(super) fn launch_effects(&self, graph: &Graph) -> Arc<[Effect]> {
+    /// that is in their bodies now. And which node each effect belongs to.
+    pub(super) fn launch_effects(&self, graph: &Graph) -> (Arc<[Effect]>, Box<[u32]>) {
         let mut defaults = Vec::new();
         self.find_defaults(graph, &mut defaults);
         let assign = (!defaults.is_empty()).then(|| Effect::AssignConditions(defaults.into()));
@@ -237,7 +238,11 @@ impl Runtime {
             Effect::Conditional(node) => self.conditional_effect(*node),
             other => other.clone(),
         });
-        assign.into_iter().chain(effects).collect()
+        let first = assign.iter().map(|_| BEFORE_NODES);
+        let of_nodes = graph.effects.iter();
+        let of_nodes = of_nodes.flat_map(|(node, effects)| effects.iter().map(|_| *node + 1));
+        let places = first.chain(of_nodes).collect();
+        (assign.into_iter().chain(effects).collect(), places)
     }
 
     fn conditional_effect(&self, node: u64) -> Effect {

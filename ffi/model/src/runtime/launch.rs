@@ -1,5 +1,6 @@
 //! Instantiating, uploading and launching.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cudart_ffi::{cudaError_t, instantiate_flags};
@@ -59,6 +60,7 @@ impl Runtime {
             .filter(|(_, allocation)| !allocation.freed_here)
             .map(|(index, _)| index)
             .collect();
+        let (effects, places) = self.launch_effects(graph);
         let exec = Exec {
             memory: graph.memory,
             flags,
@@ -66,7 +68,11 @@ impl Runtime {
             unfreed,
             frees: graph.frees_elsewhere().collect(),
             records: self.events_recorded(graph),
-            effects: self.launch_effects(graph),
+            source: id,
+            numbering: Some(graph.numbering),
+            effects,
+            places,
+            disabled: BTreeMap::new(),
             duration: self.exec_duration(graph),
             structure: self.structure(graph),
             end: 0,

@@ -10,6 +10,7 @@ mod conditional;
 mod contexts;
 mod device;
 mod dot;
+mod exec_nodes;
 mod graphs;
 mod host_memory;
 mod kernel_attributes;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cudart_ffi::cudaError_t;
 
+use super::exec_nodes::{check_copy, check_fill};
 use super::{KernelRequest, Outcome, Runtime};
 use crate::kernels::program::Arguments;
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
@@ -119,9 +120,7 @@ impl Runtime {
     /// 1 as above, and for an element that is not of 1, 2 or 4 bytes or a row or column
     /// of none.
     pub fn add_set_node(&mut self, graph: u64, dependencies: &[u64], fill: Fill) -> Outcome<u64> {
-        if !matches!(fill.element_bytes, 1 | 2 | 4) || fill.width == 0 || fill.height == 0 {
-            return Err(cudaError_t::INVALID_VALUE);
-        }
+        check_fill(&fill)?;
         let duration = nanos(self.profile.costs_us.kernel_on_device);
         let work = Work::Set {
             fill: Box::new(fill),
@@ -143,9 +142,7 @@ impl Runtime {
         dependencies: &[u64],
         copy: CopyRequest,
     ) -> Outcome<u64> {
-        if copy.bytes == 0 || [copy.to, copy.from].iter().any(|side| side.address() == 0) {
-            return Err(cudaError_t::INVALID_VALUE);
-        }
+        check_copy(&copy)?;
         let duration = nanos(self.profile.costs_us.kernel_on_device);
         let work = Work::Copy {
             copy: Box::new(copy),

@@ -203,12 +203,22 @@ impl Runtime {
         if graph.has_memory_nodes && graph.memory != old.memory {
             return refused(CUgraphExecUpdateResult::NOT_SUPPORTED, 0);
         }
-        let effects = self.launch_effects(graph);
+        let (effects, places) = self.launch_effects(graph);
+        // Nodes of the exec's own graph still name these if the numbers are the same.
+        let numbers =
+            |graph: &Graph| -> Vec<u32> { graph.live_nodes().map(|(at, _)| at).collect() };
+        let source = self.graph(old.source).ok();
+        let same = source.is_some_and(|source| {
+            old.numbering == Some(source.numbering) && numbers(source) == numbers(graph)
+        });
         let duration = self.exec_duration(graph);
         let records = self.events_recorded(graph);
         if let Some(exec) = self.execs.get_mut(exec) {
             exec.records = records;
             exec.effects = effects;
+            exec.places = places;
+            exec.numbering = exec.numbering.filter(|_| same);
+            exec.disabled.clear();
             exec.duration = duration;
         }
         Ok(Ok(()))

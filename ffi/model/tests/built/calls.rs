@@ -7,11 +7,13 @@ use crate::{command, linked, run};
 
 /// The part of the program that makes calls of one kind, how many lines of its output are
 /// compared, and values that are not those of the H200, with the reason.
-const SECTIONS: [(&str, usize, &[&str]); 3] = [
+const SECTIONS: [(&str, usize, &[&str]); 4] = [
     ("rows", 47, &[]),
     ("pointers", 70, &[]),
     // Machine code says how many registers a kernel has, and it is not read.
     ("functions", 90, &["at.registers"]),
+    // Edges are not added, and callbacks of streams not called.
+    ("graphs", 115, &["count"]),
 ];
 
 /// Every line is the same, but for calls that are not simulated, and the values after them.
@@ -33,6 +35,10 @@ fn calls_have_the_codes_and_effects_that_they_had_on_an_h200() {
         let mut skipped = false;
         let mut any_skipped = false;
         for (said, wanted) in said.lines().zip(wanted.lines()) {
+            // What comes after it counts its calls.
+            if wanted.starts_with("cudaStreamAddCallback") {
+                break;
+            }
             if !wanted.starts_with("  ") {
                 let name = wanted.split('(').next().unwrap_or_default();
                 // The last error may be that of a call that is not simulated.

@@ -82,6 +82,18 @@ pub(in crate::c_api) unsafe fn add_copy_node(
     })
 }
 
+/// What a memset node writes.
+pub(super) fn fill_of(given: CUDA_MEMSET_NODE_PARAMS) -> Fill {
+    Fill {
+        address: given.dst,
+        value: given.value,
+        element_bytes: given.element_size,
+        width: given.width as u64,
+        height: given.height as u64,
+        pitch: given.pitch as u64,
+    }
+}
+
 pub(in crate::c_api) unsafe fn cudaGraphAddMemsetNode(
     node: *mut cudaGraphNode_t,
     graph: cudaGraph_t,
@@ -93,14 +105,7 @@ pub(in crate::c_api) unsafe fn cudaGraphAddMemsetNode(
         let params = not_null(params.cast_mut())?;
         // SAFETY: not null, and the program promises parameters that can be read.
         let given = unsafe { params.read_unaligned() };
-        let fill = Fill {
-            address: given.dst,
-            value: given.value,
-            element_bytes: given.element_size,
-            width: given.width as u64,
-            height: given.height as u64,
-            pitch: given.pitch as u64,
-        };
+        let fill = fill_of(given);
         let set = |call: &mut Call<'_>, after: &[u64]| {
             call.runtime().add_set_node(graph.0 as u64, after, fill)
         };

@@ -110,42 +110,32 @@ unsupported! {
     cudaGraphEventRecordNodeSetEvent
     cudaGraphEventWaitNodeGetEvent
     cudaGraphEventWaitNodeSetEvent
-    cudaGraphExecChildGraphNodeSetParams
     cudaGraphExecEventRecordNodeSetEvent
     cudaGraphExecEventWaitNodeSetEvent
     cudaGraphExecExternalSemaphoresSignalNodeSetParams
     cudaGraphExecExternalSemaphoresWaitNodeSetParams
     cudaGraphExecGetId
-    cudaGraphExecHostNodeSetParams
-    cudaGraphExecKernelNodeSetParams
     cudaGraphExecMemcpyNodeSetParams
-    cudaGraphExecMemcpyNodeSetParams1D
     cudaGraphExecMemcpyNodeSetParamsFromSymbol
     cudaGraphExecMemcpyNodeSetParamsToSymbol
-    cudaGraphExecMemsetNodeSetParams
     cudaGraphExecNodeSetParams
     cudaGraphExternalSemaphoresSignalNodeGetParams
     cudaGraphExternalSemaphoresSignalNodeSetParams
     cudaGraphExternalSemaphoresWaitNodeGetParams
     cudaGraphExternalSemaphoresWaitNodeSetParams
     cudaGraphGetId
-    cudaGraphHostNodeSetParams
     cudaGraphKernelNodeCopyAttributes
     cudaGraphKernelNodeGetAttribute
     cudaGraphKernelNodeSetAttribute
     cudaGraphMemcpyNodeGetParams
     cudaGraphMemcpyNodeSetParams
-    cudaGraphMemcpyNodeSetParams1D
     cudaGraphMemcpyNodeSetParamsFromSymbol
     cudaGraphMemcpyNodeSetParamsToSymbol
-    cudaGraphMemsetNodeSetParams
     cudaGraphNodeFindInClone
     cudaGraphNodeGetContainingGraph
-    cudaGraphNodeGetEnabled
     cudaGraphNodeGetLocalId
     cudaGraphNodeGetParams
     cudaGraphNodeGetToolsId
-    cudaGraphNodeSetEnabled
     cudaGraphNodeSetParams
     cudaGraphReleaseUserObject
     cudaGraphRemoveDependencies
