@@ -18,10 +18,19 @@ pub const WATCH_LIBRARY: Option<&str> = if cfg!(target_os = "linux") {
     None
 };
 
+/// The libraries that lie beside the program: the simulated runtime, and the watch library
+/// where there is one.
+pub fn libraries() -> Vec<String> {
+    use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+    let model = format!("{DLL_PREFIX}cudart_model{DLL_SUFFIX}");
+    let watch = WATCH_LIBRARY.map(str::to_owned);
+    [Some(model), watch].into_iter().flatten().collect()
+}
+
 /// The package of that library.
 const WATCH_PACKAGE: &str = "graph-memory-watch";
 
-/// The binary: the one that is named, else one built now, in release, and the library
+/// The binary: the one that is named, else one built now, in release, with its libraries
 /// beside it.
 ///
 /// # Errors
@@ -35,6 +44,7 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
     let status = Command::new(cargo)
         .current_dir(root)
         .args(["build", "--quiet", "--release", "--package", PACKAGE])
+        .args(["--package", "cudart-model"])
         .args(WATCH_LIBRARY.map_or(&[][..], |_| &["--package", WATCH_PACKAGE]))
         .status()
         .context("cannot start cargo")?;

@@ -19,6 +19,8 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
         built.with_file_name("libgraph_memory_watch.so"),
     )
     .expect("a copy");
+    let model = format!("libcudart_model{}", std::env::consts::DLL_SUFFIX);
+    fs::write(built.with_file_name(&model), "the simulated runtime").expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .arg("dist")
         .arg("--output")
@@ -30,6 +32,14 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
         .expect("xtask starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+
+    // The checksum is one that sha256sum accepts.
+    let checked = Command::new("sha256sum")
+        .current_dir(folder.path())
+        .args(["--check", "--strict", "dist.tar.gz.sha256"])
+        .output()
+        .expect("sha256sum starts");
+    assert!(checked.status.success(), "{checked:?}");
 
     let unpacked = folder.path().join("unpacked");
     fs::create_dir(&unpacked).expect("a directory");
@@ -62,14 +72,18 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     for file in [
         "LICENSE-APACHE",
         "LICENSE-MIT",
+        "schema/plan-v2.schema.json",
         "schema/result-v3.schema.json",
+        "schema/watch-v1.schema.json",
         "completions/_graph-memory-footprint",
         "completions/graph-memory-footprint.fish",
-        "man/graph-memory-footprint-compare.1",
     ] {
         let length = fs::metadata(top.join(file)).map_or(0, |file| file.len());
         assert!(length > 200, "{file}: {length} bytes");
     }
+    let runtime = fs::read_to_string(top.join(&model)).expect("the simulated runtime");
+    assert_eq!(runtime, "the simulated runtime");
+    every_subcommand_has_a_manual(&program, &top.join("man"));
     notices_name_every_crate(&top.join("notices"));
     completions_load(&top.join("completions/graph-memory-footprint.bash"));
     let manual = fs::read_to_string(top.join("man/graph-memory-footprint.1"));
@@ -77,6 +91,26 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
     assert!(manual.contains(".TH graph-memory-footprint 1"));
     for option in ["\\-\\-repeat", "\\-\\-report", "\\-\\-model\\-profile"] {
         assert!(manual.contains(option), "{option}");
+    }
+}
+
+/// The subcommands that `--help` lists, of which `help` is clap's own.
+fn every_subcommand_has_a_manual(program: &Path, folder: &Path) {
+    let help = Command::new(program).arg("--help").output();
+    let help = String::from_utf8(help.expect("it starts").stdout).expect("UTF-8");
+    let commands = help.split("Commands:").nth(1).expect("commands");
+    let listed: Vec<&str> = commands
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect();
+    assert!(listed.contains(&"plan") && listed.len() > 5, "{listed:?}");
+    for name in listed {
+        let manual = folder.join(format!("graph-memory-footprint-{name}.1"));
+        let length = fs::metadata(&manual).map_or(0, |file| file.len());
+        assert!(length > 200, "{}: {length} bytes", manual.display());
     }
 }
 

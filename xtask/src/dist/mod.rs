@@ -1,6 +1,8 @@
-//! `cargo xtask dist`: one archive with the program, its completions, its manual,
-//! the schema of its results, the licences, and the notices of what is linked into it.
+//! `cargo xtask dist`: one archive with the program, the watch library, the simulated
+//! runtime, completions, manual pages, schemas, licences, and the notices of what is linked
+//! into it; and a file with its SHA-256 beside it.
 
+mod checksum;
 mod wheel;
 
 use std::env;
@@ -28,6 +30,14 @@ pub struct Args {
     /// Make a Python wheel for Linux with glibc 2.17 or later, instead of the archive.
     #[arg(long, conflicts_with_all = ["output", "program"])]
     pub wheel: bool,
+    /// Build the wheel with this profile; `quick` builds in a minute what is only tried.
+    #[arg(
+        long,
+        default_value = "release",
+        requires = "wheel",
+        value_name = "PROFILE"
+    )]
+    pub profile: String,
 }
 
 /// Shells, as the program names them, with the file that each looks for.
@@ -38,13 +48,26 @@ const COMPLETIONS: [(&str, &str); 4] = [
     ("powershell", "_graph-memory-footprint.ps1"),
 ];
 
+/// Subcommands with a manual page of their own.
+const MANUALS: [&str; 7] = [
+    "calibrate",
+    "compare",
+    "completions",
+    "explain",
+    "plan",
+    "show",
+    "watch",
+];
+
 /// Files of the repository that belong in it; those that end in `?` may be missing.
-const FILES: [&str; 5] = [
+const FILES: [&str; 7] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md?",
     "CHANGELOG.md?",
+    "host/schema/plan-v2.schema.json",
     "host/schema/result-v3.schema.json",
+    "host/schema/watch-v1.schema.json",
 ];
 
 /// Writes the archive.
@@ -54,7 +77,7 @@ const FILES: [&str; 5] = [
 /// When the program cannot be built or run, or a file cannot be written.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     if args.wheel {
-        return wheel::run(root);
+        return wheel::run(root, &args.profile);
     }
     let program = host::program(args.program.as_deref(), root)?;
     let outputs = Outputs::new([&program]);
@@ -94,7 +117,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         &format!("man/{}.1", host::PACKAGE),
         said(&program, &["manual"])?.as_bytes(),
     )?;
-    for subcommand in ["explain", "show", "compare", "plan", "watch"] {
+    for subcommand in MANUALS {
         let text = said(&program, &["manual", subcommand])?;
         put(
             &format!("man/{}-{subcommand}.1", host::PACKAGE),
@@ -126,16 +149,16 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         .with_extension(env::consts::EXE_EXTENSION);
     // A copy keeps the permission to run it.
     fs::copy(&program, &binary).with_context(|| format!("cannot copy {}", program.display()))?;
-    if let Some(library) = host::WATCH_LIBRARY {
-        let built = program.with_file_name(library);
+    for library in host::libraries() {
+        let built = program.with_file_name(&library);
         if !built.is_file() {
             return Err(Trouble::new(
                 format!("there is no {}", built.display()),
-                "build it with `cargo build -p graph-memory-watch`, and put it beside the program",
+                "build it with `cargo build --release`, and put it beside the program",
             )
             .into());
         }
-        fs::copy(&built, stage.join(library))
+        fs::copy(&built, stage.join(&library))
             .with_context(|| format!("cannot copy {}", built.display()))?;
     }
 
@@ -151,6 +174,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     archive.write_all(&packed)?;
     outputs.commit()?;
     println!("{} ({} KiB)", place.display(), packed.len().div_ceil(1024));
+    println!("{}", checksum::write(&place)?.display());
     Ok(ExitCode::SUCCESS)
 }
 

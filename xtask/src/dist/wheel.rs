@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context;
 
+use super::checksum;
 use crate::host;
 use crate::trouble::Trouble;
 use crate::{notices, wheels};
@@ -29,7 +30,7 @@ const LIBRARIES: [(&str, &str); 2] = [
 /// # Errors
 ///
 /// On another system than Linux, and when a tool cannot be fetched or fails.
-pub fn run(root: &Path) -> anyhow::Result<ExitCode> {
+pub fn run(root: &Path, profile: &str) -> anyhow::Result<ExitCode> {
     if !cfg!(target_os = "linux") {
         return Err(Trouble::new(
             "the wheel is for Linux, and is built there",
@@ -39,13 +40,20 @@ pub fn run(root: &Path) -> anyhow::Result<ExitCode> {
     }
     let tools = Tools::fetch(root)?;
     let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
-    tools.build_libraries(root, &target)?;
-    let project = stage(root, &target)?;
+    tools.build_libraries(root, &target, profile)?;
+    let project = stage(root, &host::target_folder(root).join(&target).join(profile))?;
     let out = host::target_folder(root).join("dist");
     let mut maturin = tools.command(&tools.maturin);
     maturin
         .current_dir(&project)
-        .args(["build", "--release", "--locked", "--zig", "--quiet"])
+        .args([
+            "build",
+            "--locked",
+            "--zig",
+            "--quiet",
+            "--profile",
+            profile,
+        ])
         .args(["--target", &target])
         .args(["--compatibility", "manylinux_2_17"])
         .arg("--out")
@@ -53,6 +61,7 @@ pub fn run(root: &Path) -> anyhow::Result<ExitCode> {
     finish(&mut maturin, "maturin")?;
     let wheel = newest_wheel(&out)?;
     println!("{}", wheel.display());
+    println!("{}", checksum::write(&wheel)?.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -85,11 +94,18 @@ impl Tools {
         command
     }
 
-    fn build_libraries(&self, root: &Path, target: &str) -> anyhow::Result<()> {
+    fn build_libraries(&self, root: &Path, target: &str, profile: &str) -> anyhow::Result<()> {
         let mut build = self.command(&self.zigbuild);
         build
             .current_dir(root)
-            .args(["zigbuild", "--release", "--locked", "--quiet", "--target"])
+            .args([
+                "zigbuild",
+                "--locked",
+                "--quiet",
+                "--profile",
+                profile,
+                "--target",
+            ])
             .arg(format!("{target}.{GLIBC}"));
         for (package, _) in LIBRARIES {
             build.args(["--package", package]);
@@ -99,7 +115,7 @@ impl Tools {
 }
 
 /// The Python project with everything that goes into the wheel, in a folder of its own.
-fn stage(root: &Path, target: &str) -> anyhow::Result<PathBuf> {
+fn stage(root: &Path, built: &Path) -> anyhow::Result<PathBuf> {
     let project = host::target_folder(root).join("dist/python");
     if project.exists() {
         fs::remove_dir_all(&project)
@@ -131,10 +147,9 @@ fn stage(root: &Path, target: &str) -> anyhow::Result<PathBuf> {
     put("pyproject.toml", settings.as_bytes())?;
     // pip puts `data` into the environment: what lies in its `lib`, the program finds from
     // its `bin`.
-    let release = host::target_folder(root).join(target).join("release");
     for (_, library) in LIBRARIES {
         let content =
-            fs::read(release.join(library)).with_context(|| format!("cannot read {library}"))?;
+            fs::read(built.join(library)).with_context(|| format!("cannot read {library}"))?;
         put(&format!("data/data/lib/{library}"), &content)?;
     }
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
