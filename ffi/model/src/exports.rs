@@ -47,6 +47,9 @@ macro_rules! with_those_of_other_programs {
             optional [11.4] fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t;
             optional [11.4] fn cudaHostGetDevicePointer(device: *mut *mut c_void, host: *mut c_void, flags: c_uint) -> cudaError_t;
             optional [11.4] fn cudaHostGetFlags(flags: *mut c_uint, host: *mut c_void) -> cudaError_t;
+            optional [13.0] fn cudaMemPrefetchAsync(ptr: *const c_void, count: usize, location: cudaMemLocation, flags: c_uint, stream: cudaStream_t) -> cudaError_t;
+            optional [13.0] fn cudaMemAdvise(ptr: *const c_void, count: usize, advice: cudaMemoryAdvise, location: cudaMemLocation) -> cudaError_t;
+            optional [11.4] fn cudaMemRangeGetAttribute(data: *mut c_void, data_size: usize, attribute: cudaMemRangeAttribute, ptr: *const c_void, count: usize) -> cudaError_t;
             optional [11.4] fn cudaPointerGetAttributes(attributes: *mut cudaPointerAttributes, ptr: *const c_void) -> cudaError_t;
             optional [11.4] fn cudaFuncGetAttributes(attr: *mut cudaFuncAttributes, func: *const c_void) -> cudaError_t;
             optional [11.4] fn cudaFuncSetAttribute(func: *const c_void, attr: cudaFuncAttribute, value: c_int) -> cudaError_t;

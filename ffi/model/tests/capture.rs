@@ -20,8 +20,6 @@ const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
     ("mode-get-limit", NOT_SIMULATED),
     ("mode-pool-create", NOT_SIMULATED),
     ("mode-pool-destroy", NOT_SIMULATED),
-    ("mode-prefetch-other", NOT_SIMULATED),
-    ("mode-prefetch-own", NOT_SIMULATED),
     ("mode-set-limit", NOT_SIMULATED),
     ("mode-set-pool", NOT_SIMULATED),
     ("work-alloc-from-own-pool", NOT_SIMULATED),

@@ -157,6 +157,23 @@ enums! {
         MEMORY_POOLS_SUPPORTED = cudaDevAttrMemoryPoolsSupported = 115,
     }
 
+    /// Advice about managed memory.
+    cudaMemoryAdvise(c_uint) {
+        SET_READ_MOSTLY = cudaMemAdviseSetReadMostly = 1,
+        UNSET_READ_MOSTLY = cudaMemAdviseUnsetReadMostly = 2,
+        SET_PREFERRED_LOCATION = cudaMemAdviseSetPreferredLocation = 3,
+        UNSET_PREFERRED_LOCATION = cudaMemAdviseUnsetPreferredLocation = 4,
+        SET_ACCESSED_BY = cudaMemAdviseSetAccessedBy = 5,
+        UNSET_ACCESSED_BY = cudaMemAdviseUnsetAccessedBy = 6,
+    }
+
+    /// A question about a range of managed memory.
+    cudaMemRangeAttribute(c_uint) {
+        READ_MOSTLY = cudaMemRangeAttributeReadMostly = 1,
+        PREFERRED_LOCATION = cudaMemRangeAttributePreferredLocation = 2,
+        LAST_PREFETCH_LOCATION = cudaMemRangeAttributeLastPrefetchLocation = 4,
+    }
+
     /// What can be set of a kernel.
     cudaFuncAttribute(c_uint) {
         /// The most bytes of dynamic shared memory that a launch may ask for.

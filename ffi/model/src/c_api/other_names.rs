@@ -64,6 +64,10 @@ also! {
     cudaMemcpyFromSymbolAsync_ptsz = with_per_thread_default => fn cudaMemcpyFromSymbolAsync(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t);
     cudaLaunchKernelExC_ptsz = with_per_thread_default => fn cudaLaunchKernelExC(config: *const cudaLaunchConfig_st, func: *const c_void, args: *mut *mut c_void);
     cudaLaunchCooperativeKernel_ptsz = with_per_thread_default => fn cudaLaunchCooperativeKernel(func: *const c_void, grid_dim: dim3, block_dim: dim3, args: *mut *mut c_void, shared_mem_bytes: usize, stream: cudaStream_t);
+    cudaMemPrefetchAsync_ptsz = with_per_thread_default => fn cudaMemPrefetchAsync(ptr: *const c_void, count: usize, location: cudaMemLocation, flags: c_uint, stream: cudaStream_t);
+    cudaMemPrefetchAsync_v2 = plainly => fn cudaMemPrefetchAsync_v2(ptr: *const c_void, count: usize, location: cudaMemLocation, flags: c_uint, stream: cudaStream_t);
+    cudaMemPrefetchAsync_v2_ptsz = with_per_thread_default => fn cudaMemPrefetchAsync_v2(ptr: *const c_void, count: usize, location: cudaMemLocation, flags: c_uint, stream: cudaStream_t);
+    cudaMemAdvise_v2 = plainly => fn cudaMemAdvise_v2(ptr: *const c_void, count: usize, advice: cudaMemoryAdvise, location: cudaMemLocation);
     cudaMemset_ptds = with_per_thread_default => fn cudaMemset(dev_ptr: *mut c_void, value: c_int, count: usize);
     cudaMemsetAsync_ptsz = with_per_thread_default => fn cudaMemsetAsync(dev_ptr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t);
     cudaStreamBeginCapture_ptsz = with_per_thread_default => fn cudaStreamBeginCapture(stream: cudaStream_t, mode: cudaStreamCaptureMode);

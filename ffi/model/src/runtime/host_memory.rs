@@ -7,6 +7,7 @@
 
 use cudart_ffi::cudaError_t;
 
+use super::managed::Said;
 use super::{Outcome, Runtime};
 use crate::c_api::pointers::HostPages;
 
@@ -19,7 +20,9 @@ pub(super) struct HostAllocation {
     bytes: u64,
     /// As `cudaHostGetFlags` says them.
     flags: u32,
-    managed: bool,
+    pub(super) managed: bool,
+    /// What the program has said of managed memory.
+    pub(super) said: Said,
 }
 
 /// `cudaHostRegisterMapped` and `cudaHostAllocMapped`, which all such memory is.
@@ -63,6 +66,7 @@ impl Runtime {
                 bytes,
                 flags: flags.unwrap_or(0) | MAPPED,
                 managed,
+                said: Said::default(),
             },
         );
         Ok(address)
@@ -114,6 +118,7 @@ impl Runtime {
                 bytes,
                 flags: flags | MAPPED,
                 managed: false,
+                said: Said::default(),
             },
         );
         Ok(())

@@ -182,8 +182,6 @@ unsupported! {
     cudaMalloc3DArray
     cudaMallocArray
     cudaMallocMipmappedArray
-    cudaMemAdvise
-    cudaMemAdvise_v2
     cudaMemDiscardAndPrefetchBatchAsync
     cudaMemDiscardAndPrefetchBatchAsync_ptsz
     cudaMemDiscardBatchAsync
@@ -199,13 +197,8 @@ unsupported! {
     cudaMemPoolImportFromShareableHandle
     cudaMemPoolImportPointer
     cudaMemPoolSetAccess
-    cudaMemPrefetchAsync
-    cudaMemPrefetchAsync_ptsz
-    cudaMemPrefetchAsync_v2
-    cudaMemPrefetchAsync_v2_ptsz
     cudaMemPrefetchBatchAsync
     cudaMemPrefetchBatchAsync_ptsz
-    cudaMemRangeGetAttribute
     cudaMemRangeGetAttributes
     cudaMemSetMemPool
     cudaMemcpy2DArrayToArray
