@@ -1,14 +1,12 @@
 //! The experiments beyond the sample, on the model: what each finds, and what makes a
 //! check fail.
 
-mod support;
-
+use crate::support::{experiment, on_the_model, only_device};
 use graph_memory_footprint::experiments::{EXPERIMENTS, OF_THE_SAMPLE};
 use graph_memory_footprint::results::{
     Action, Check, ExperimentResult, Quantity, RunResult, Verdict,
 };
 use graph_memory_footprint::rules;
-use support::{experiment, on_the_model, only_device};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

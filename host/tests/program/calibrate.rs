@@ -1,14 +1,12 @@
 //! `calibrate` measures what a profile contains: on a simulated GPU, the profile that is
 //! simulated.
 
-mod support;
-
 use std::fs;
 
+use crate::support::bare;
 use cudart_model::Profile;
-use support::bare;
 
-const H200: &str = include_str!("../../ffi/model/src/profile/h200.toml");
+const H200: &str = include_str!("../../../ffi/model/src/profile/h200.toml");
 
 /// A GPU that differs from the built-in profile in every value that can be measured, so
 /// that one which was taken over, or measured as another, is found.
@@ -144,7 +142,7 @@ fn what_is_measured_on_a_simulated_gpu_is_its_profile() {
 
 #[test]
 fn the_h200_that_was_measured_is_the_built_in_profile() {
-    let recorded = include_str!("recordings/calibrate-h200-driver-580-cuda-13.0.toml");
+    let recorded = include_str!("../recordings/calibrate-h200-driver-580-cuda-13.0.toml");
     let recorded = Profile::from_toml(recorded).expect("a profile");
     let built_in = Profile::from_toml(H200).expect("a profile");
     // Sizes, addresses and what the device says of itself: exactly.

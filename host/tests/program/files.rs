@@ -1,21 +1,19 @@
 //! Files that are written: what is read is never destroyed, a command that is refused or
 //! fails leaves what was there, and a closed pipe ends silently.
 
-mod support;
-
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::{Ended, bare, on_the_model};
+use crate::support::{Ended, bare, on_the_model};
 
-const DUMP: &str = include_str!("../plan/tests/data/dot/one.dot");
-const RESULT: &str = include_str!("recordings/h200-driver-580-cuda-13.0.json");
-const LOG: &str = include_str!("recordings/nvidia-sample-cuda-13.0.txt");
-const SCENARIO: &str = include_str!("../scenarios/just-over-a-block.toml");
-const PTX: &str = include_str!("../../kernels-rs/ptx/clock_block.ptx");
-const PROFILE: &str = include_str!("../../ffi/model/src/profile/h200.toml");
+const DUMP: &str = include_str!("../../plan/tests/data/dot/one.dot");
+const RESULT: &str = include_str!("../recordings/h200-driver-580-cuda-13.0.json");
+const LOG: &str = include_str!("../recordings/nvidia-sample-cuda-13.0.txt");
+const SCENARIO: &str = include_str!("../../scenarios/just-over-a-block.toml");
+const PTX: &str = include_str!("../../../kernels-rs/ptx/clock_block.ptx");
+const PROFILE: &str = include_str!("../../../ffi/model/src/profile/h200.toml");
 
 /// A folder with one input of each kind.
 fn inputs() -> tempfile::TempDir {

@@ -1,16 +1,14 @@
 //! What is written: JSON by its schema, CSV, verdicts alone, colours, lists.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::schema::{assert_valid, faults};
+use crate::support::{bare, on_the_model, only_device};
 use graph_memory_footprint::experiments::{EXPERIMENTS, OF_THE_SAMPLE};
 use graph_memory_footprint::results::read;
 use graph_memory_footprint::results::{Growth, MemoryKind, Verdict};
 use graph_memory_footprint::rules;
 use serde_json::Value;
-use support::schema::{assert_valid, faults};
-use support::{bare, on_the_model, only_device};
 
 fn recordings() -> Vec<(String, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings");

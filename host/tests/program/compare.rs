@@ -1,11 +1,9 @@
 //! `compare`: results and logs of NVIDIA's sample, step by step.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{Ended, bare, on_the_model};
+use crate::support::{Ended, bare, on_the_model};
 
 const LOG: &str = "nvidia-sample-cuda-13.0.txt";
 const H200: &str = "h200-driver-580-cuda-13.0.json";

@@ -1,12 +1,10 @@
 //! The model against runs recorded on a GPU: the same footprints, step by step.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{experiment, on_the_model, only_device};
 use graph_memory_footprint::results::read;
 use graph_memory_footprint::results::{BackendKind, ExperimentResult, RunResult, Verdict};
-use support::{experiment, on_the_model, only_device};
 
 fn recordings() -> Vec<(String, RunResult)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings");

@@ -1,14 +1,12 @@
 //! `plan` through the binary: dumps, scenarios, verification, and what is refused.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::support::{Ended, bare, experiment, on_the_model};
 use graph_memory_footprint::results::Action;
 use serde_json::Value;
-use support::{Ended, bare, experiment, on_the_model};
 
 const MIB: u64 = 1 << 20;
 
@@ -57,7 +55,7 @@ fn plan(file: &Path, arguments: &[&str]) -> (Value, i32) {
 fn validator() -> &'static jsonschema::Validator {
     static VALIDATOR: OnceLock<jsonschema::Validator> = OnceLock::new();
     VALIDATOR.get_or_init(|| {
-        let schema = include_str!("../schema/plan-v2.schema.json");
+        let schema = include_str!("../../schema/plan-v2.schema.json");
         let schema = serde_json::from_str(schema).expect("the schema is JSON");
         jsonschema::draft202012::new(&schema).expect("the schema is one")
     })

@@ -1,16 +1,14 @@
 //! The HTML page and the SVG files, as text and in a real browser.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::{bare, on_the_model};
 use serde::Deserialize;
-use support::{bare, on_the_model};
 
 /// A run whose page does not depend on how fast this machine is.
-fn by_the_virtual_clock() -> support::Scenario {
+fn by_the_virtual_clock() -> crate::support::Scenario {
     on_the_model().args(&["--model-clock", "virtual"])
 }
 
@@ -26,7 +24,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
         "/tests/recordings/h200-driver-580-cuda-13.0-all.json"
     );
     let page = |name: &str| folder.join(name);
-    let write = |scenario: support::Scenario, name: &str| {
+    let write = |scenario: crate::support::Scenario, name: &str| {
         scenario
             .args(&["--quiet", "--report"])
             .arg(page(name))
@@ -191,7 +189,7 @@ fn hostile_names_do_nothing_in_a_browser() {
     let hostile = "</title><script>document.title='run'</script><img src=x \
                    onerror=\"document.title='run'\">\" onload=\"document.title='run'\" \
                    \u{1b}[2J\u{1}\u{202e}\u{2066}";
-    let recorded = include_str!("recordings/h200-driver-580-cuda-13.0.json");
+    let recorded = include_str!("../recordings/h200-driver-580-cuda-13.0.json");
     let mut result: serde_json::Value = serde_json::from_str(recorded).expect("a result");
     let device = &mut result["devices"][0];
     device["device"]["name"] = hostile.into();
@@ -360,7 +358,7 @@ impl Browser {
                 );
             }
         }
-        let script = include_str!("pages/measure.js");
+        let script = include_str!("measure.js");
         let head = format!("<!doctype html><meta charset=utf-8><script>{script}</script>");
         let file = self.folder.path().join("frames.html");
         fs::write(&file, format!("{head}<pre id=found></pre>{frames}")).expect("a file");

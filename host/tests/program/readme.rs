@@ -5,15 +5,13 @@
 //! A fenced block that is not run says why after its language, as in
 //! "```python not run: needs PyTorch and a GPU".
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::bare;
+use crate::support::bare;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const CI: &str = include_str!("../../.ci/run");
+const CI: &str = include_str!("../../../.ci/run");
 
 /// What a block that is not run has after its language.
 const NOT_RUN: &str = "not run: ";

@@ -2,8 +2,11 @@
 //! never panics, says which call failed and how, keeps what it has found, and
 //! closes what it opened.
 
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
 
 use clap::Parser;
 use cudart_ffi::cudaError_t;
@@ -155,26 +158,45 @@ fn check(experiment: &str, refuses: bool, call: u64, code: i32, ended: &Ended) {
 #[test]
 fn a_failure_at_every_call_is_named_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let output = folder.path().join("result.json");
-    let mut tried = 0_u32;
-    for experiment in EXPERIMENTS {
-        let whole = run_one(experiment.name, &output, None);
-        let verdict = whole.result.as_ref().map(|result| result.verdict);
-        assert_eq!(verdict, Some(Verdict::Pass), "{}", experiment.name);
-        assert_eq!(whole.live, LiveObjects::default(), "{}", experiment.name);
-        let refuses = whole.result.as_ref().is_some_and(makes_calls_to_be_refused);
-        for call in 1..=whole.calls {
-            // Every code at every call would only repeat itself: the codes take turns,
-            // and calls of one kind are many.
-            for turn in 0..3 {
-                let code = CODES[(call as usize * 3 + turn) % CODES.len()];
-                let run = || run_one(experiment.name, &output, Some((call, code)));
-                let ended = catch_unwind(AssertUnwindSafe(run))
-                    .unwrap_or_else(|_| panic!("{}: call {call}, {code}", experiment.name));
-                check(experiment.name, refuses, call, code, &ended);
-                tried += 1;
-            }
+    // Each thread has a simulated GPU of its own and takes the next experiment.
+    let next = AtomicUsize::new(0);
+    let tried = AtomicU32::new(0);
+    let worker = || {
+        while let Some(experiment) = EXPERIMENTS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let output = folder.path().join(format!("{}.json", experiment.name));
+            let failures = fail_every_call(experiment.name, &output);
+            assert!(failures > 0, "{}", experiment.name);
+            tried.fetch_add(failures, Ordering::Relaxed);
+        }
+    };
+    let workers = available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(worker);
+        }
+    });
+    println!("{} failures tried", tried.into_inner());
+}
+
+/// Runs an experiment once for each of its calls and each of three codes. Returns the
+/// number of failures that were tried.
+fn fail_every_call(experiment: &str, output: &Path) -> u32 {
+    let whole = run_one(experiment, output, None);
+    let verdict = whole.result.as_ref().map(|result| result.verdict);
+    assert_eq!(verdict, Some(Verdict::Pass), "{experiment}");
+    assert_eq!(whole.live, LiveObjects::default(), "{experiment}");
+    let refuses = whole.result.as_ref().is_some_and(makes_calls_to_be_refused);
+    let mut tried = 0;
+    for call in 1..=whole.calls {
+        // Calls of one kind are many, so three of the codes are tried at each call, in turn.
+        for turn in 0..3 {
+            let code = CODES[(call as usize * 3 + turn) % CODES.len()];
+            let run = || run_one(experiment, output, Some((call, code)));
+            let ended = catch_unwind(AssertUnwindSafe(run))
+                .unwrap_or_else(|_| panic!("{experiment}: call {call}, {code}"));
+            check(experiment, refuses, call, code, &ended);
+            tried += 1;
         }
     }
-    println!("{tried} failures tried");
+    tried
 }

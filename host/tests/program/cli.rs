@@ -1,8 +1,6 @@
 //! The command line: what is refused, how it is said, and the exit codes.
 
-mod support;
-
-use support::{bare, on_the_model, only_device};
+use crate::support::{bare, on_the_model, only_device};
 
 #[test]
 fn bad_values_are_refused_with_what_was_wrong_and_what_is_allowed() {

@@ -3,18 +3,16 @@
 //! An item of a list or a row of a table that names one experiment in backticks is about
 //! that experiment: each size, time and count in it has to be in the recorded result.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::bare;
 use serde_json::Value;
-use support::bare;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const ALL: &str = include_str!("recordings/h200-driver-580-cuda-13.0-all.json");
+const ALL: &str = include_str!("../recordings/h200-driver-580-cuda-13.0-all.json");
 /// The experiment that came later.
-const CONDITIONAL: &str = include_str!("recordings/h200-driver-580-cuda-13.0-conditional.json");
+const CONDITIONAL: &str = include_str!("../recordings/h200-driver-580-cuda-13.0-conditional.json");
 const RECORDED: &str = "host/tests/recordings/h200-driver-580-cuda-13.0.json";
 
 fn page(name: &str) -> String {

@@ -1,9 +1,7 @@
 //! The four experiments on the model: what each claims, and what breaks a claim.
 
-mod support;
-
+use crate::support::{experiment, on_the_model, only_device};
 use graph_memory_footprint::results::{Action, BackendKind, RunResult, Verdict};
-use support::{experiment, on_the_model, only_device};
 
 const MIB: u64 = 1 << 20;
 

@@ -1,15 +1,13 @@
 //! Text from outside steers nothing: hostile names through every input into every output,
 //! with colours as for a terminal, and on a terminal.
 
-mod support;
-
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::on_the_model;
 use serde_json::Value;
-use support::on_the_model;
 
 /// Sets a terminal's title, clears it, turns text magenta, moves back, and changes the
 /// order in which text appears; at the end a forged message.
@@ -77,24 +75,24 @@ impl Inputs {
             folder: tempfile::tempdir().expect("a temporary directory"),
         };
         let one_line = HOSTILE.replace(['\n', '\r'], " ");
-        let ptx = include_str!("../../kernels-rs/ptx/clock_block.ptx");
+        let ptx = include_str!("../../../kernels-rs/ptx/clock_block.ptx");
         let ptx = ptx.replace("//@ compiler: rustc", &format!("//@ compiler: {one_line}"));
         let ptx = ptx.replace("//@ arch: ", &format!("//@ arch: {one_line}"));
         inputs.write("k.ptx", &ptx);
-        let profile = include_str!("../../ffi/model/src/profile/h200.toml");
+        let profile = include_str!("../../../ffi/model/src/profile/h200.toml");
         let named = format!("device_name = {}", toml_string(HOSTILE));
         let line = profile.lines().find(|line| line.starts_with("device_name"));
         let profile = profile.replace(line.expect("the device has a name"), &named);
         assert!(profile.contains(&named));
         inputs.write("p.toml", &profile);
-        let log = include_str!("recordings/nvidia-sample-cuda-13.0.txt");
+        let log = include_str!("../recordings/nvidia-sample-cuda-13.0.txt");
         let log = log.replace("GPU Device 0: ", &format!("GPU Device 0: {one_line}"));
         inputs.write("log.txt", &log);
-        let recorded = include_str!("recordings/h200-driver-580-cuda-13.0.json");
+        let recorded = include_str!("../recordings/h200-driver-580-cuda-13.0.json");
         let mut result: Value = serde_json::from_str(recorded).expect("a result");
         spoil(&mut result);
         inputs.write("run.json", &result.to_string());
-        let dump = include_str!("../../ffi/model/tests/data/dot/apps/cupy_sum.dot");
+        let dump = include_str!("../../../ffi/model/tests/data/dot/apps/cupy_sum.dot");
         inputs.write("x.dot", &spoilt_dump(dump));
         inputs.write("plain.dot", dump);
         fs::write(inputs.at(&hostile_name(".dot")), dump).expect("a file");
