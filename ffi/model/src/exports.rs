@@ -23,6 +23,13 @@ macro_rules! with_those_of_other_programs {
 
             optional [11.4] fn cudaGetDevice(device: *mut c_int) -> cudaError_t;
             optional [11.4] fn cudaDeviceReset() -> cudaError_t;
+            optional [11.4] fn cudaDeviceGetLimit(value: *mut usize, limit: cudaLimit) -> cudaError_t;
+            optional [11.4] fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t;
+            optional [11.4] fn cudaDeviceGetCacheConfig(config: *mut cudaFuncCache) -> cudaError_t;
+            optional [11.4] fn cudaDeviceSetCacheConfig(config: cudaFuncCache) -> cudaError_t;
+            optional [11.4] fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t;
+            optional [11.4] fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t;
+            optional [12.0] fn cudaInitDevice(device: c_int, device_flags: c_uint, flags: c_uint) -> cudaError_t;
             optional [11.4] fn cudaDeviceGetStreamPriorityRange(least_priority: *mut c_int, greatest_priority: *mut c_int) -> cudaError_t;
 
             optional [11.4] fn cudaMallocManaged(dev_ptr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t;

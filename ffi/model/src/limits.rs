@@ -29,8 +29,8 @@
 //!   cooperative launch runs, but its blocks cannot wait for each other.
 //! - Copies of several rows are refused (801) in a capture, unless nothing lies between them.
 //! - `printf` in kernels: the text is kept without a limit until it is written; a GPU keeps
-//!   1 MiB and drops what is older. `%hhd` and `%zu` are written as C does; the compiled
-//!   `printf` of a GPU knows neither.
+//!   1 MiB and drops what is older. `%hhd` and `%zu` are written as C does; the `printf`
+//!   of a GPU knows neither.
 //! - R11: memory that nothing was written to reads as bytes of 0xcd. A copy of more than
 //!   1 GiB to the host leaves the host's memory as it is there, so that a large sparse
 //!   buffer stays sparse.

@@ -17,10 +17,8 @@ const NOT_SIMULATED: &str = "it calls a function that is exported and not simula
 /// Programs that the simulated runtime is known to run differently, each with why. One
 /// that is alike again fails the test, so that the list cannot grow stale.
 const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
-    ("mode-get-limit", NOT_SIMULATED),
     ("mode-pool-create", NOT_SIMULATED),
     ("mode-pool-destroy", NOT_SIMULATED),
-    ("mode-set-limit", NOT_SIMULATED),
     ("mode-set-pool", NOT_SIMULATED),
     ("work-alloc-from-own-pool", NOT_SIMULATED),
 ];

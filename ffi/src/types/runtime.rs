@@ -157,6 +157,17 @@ enums! {
         MEMORY_POOLS_SUPPORTED = cudaDevAttrMemoryPoolsSupported = 115,
     }
 
+    /// What a device is limited to.
+    cudaLimit(c_uint) {
+        STACK_SIZE = cudaLimitStackSize = 0,
+        PRINTF_FIFO_SIZE = cudaLimitPrintfFifoSize = 1,
+        MALLOC_HEAP_SIZE = cudaLimitMallocHeapSize = 2,
+        DEV_RUNTIME_SYNC_DEPTH = cudaLimitDevRuntimeSyncDepth = 3,
+        DEV_RUNTIME_PENDING_LAUNCH_COUNT = cudaLimitDevRuntimePendingLaunchCount = 4,
+        MAX_L2_FETCH_GRANULARITY = cudaLimitMaxL2FetchGranularity = 5,
+        PERSISTING_L2_CACHE_SIZE = cudaLimitPersistingL2CacheSize = 6,
+    }
+
     /// Advice about managed memory.
     cudaMemoryAdvise(c_uint) {
         SET_READ_MOSTLY = cudaMemAdviseSetReadMostly = 1,

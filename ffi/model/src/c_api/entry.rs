@@ -28,8 +28,6 @@ pub(super) struct Call<'a> {
     /// `None` only while the call waits, so that others can go on.
     state: Option<MutexGuard<'a, State>>,
     pub(super) thread: ThreadState,
-    /// Text that kernels have written is to be shown when the call ends.
-    pub(super) shows_text: bool,
 }
 
 impl Call<'_> {
@@ -170,10 +168,9 @@ pub(super) fn run(
     if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {
         call.thread.last_error = code;
     }
-    let shows_text = call.shows_text || output::is_written_by(function);
     let printed = call.runtime().printed();
     end(call);
-    if shows_text && code == cudaError_t::SUCCESS {
+    if output::is_written_by(function) && code == cudaError_t::SUCCESS {
         output::write(&printed.take());
     }
     if first {
@@ -189,7 +186,6 @@ pub(super) fn begin(instance: &Instance, thread: ThreadState) -> Call<'_> {
         state: Some(instance.lock()),
         instance,
         thread,
-        shows_text: false,
     }
 }
 

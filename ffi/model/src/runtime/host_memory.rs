@@ -197,7 +197,7 @@ impl Runtime {
     }
 
     /// Whether a range is in pinned or managed memory that was allocated here.
-    pub(crate) fn is_host_memory(&self, address: u64, bytes: u64) -> bool {
+    pub(super) fn is_host_memory(&self, address: u64, bytes: u64) -> bool {
         self.host
             .range(..=address)
             .next_back()

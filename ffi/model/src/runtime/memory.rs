@@ -107,12 +107,6 @@ impl Runtime {
         Ok(())
     }
 
-    /// Whether plain memory starts at an address.
-    pub(crate) fn is_plain(&self, address: u64) -> bool {
-        let mut devices = self.devices.iter();
-        devices.any(|device| device.heap.starts_at(address))
-    }
-
     /// `cudaMemGetInfo` of the current device: free and total bytes. The pool's
     /// reserved blocks are not free.
     ///

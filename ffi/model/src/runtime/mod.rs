@@ -24,6 +24,7 @@ mod physical;
 mod printed;
 mod queries;
 mod rows;
+mod settings;
 mod stream_ordered;
 mod streams;
 mod transfers;
@@ -47,6 +48,7 @@ pub use managed::Place;
 pub use physical::GRANULARITY as PHYSICAL_GRANULARITY;
 pub use queries::{Edge, UpdateRefused};
 pub use rows::Rows;
+pub use settings::Settings;
 pub use streams::STREAM_PRIORITIES;
 
 use crate::clock::{Clock, ClockKind, Nanos};
@@ -145,6 +147,8 @@ pub struct Runtime {
     kernels: Slab<kind::Kernel, Kernel>,
     /// Memory of modules' variables, by address.
     variables: BTreeMap<u64, Arc<ModuleMemory>>,
+    /// Settings of the devices.
+    settings: Settings,
     /// What kernels have written with `printf`.
     printed: Printed,
     /// Allocations that their own graph does not free, by address.
@@ -218,6 +222,7 @@ impl Runtime {
             kernels: Slab::default(),
             variables: BTreeMap::new(),
             printed: Printed::default(),
+            settings: Settings::default(),
             unfreed: HashMap::new(),
             live: BTreeMap::new(),
             graphs_made: 0,

@@ -7,13 +7,14 @@ use crate::{command, linked, run};
 
 /// The part of the program that makes calls of one kind, how many lines of its output are
 /// compared, and values that are not those of the H200, with the reason.
-const SECTIONS: [(&str, usize, &[&str]); 4] = [
+const SECTIONS: [(&str, usize, &[&str]); 5] = [
     ("rows", 47, &[]),
     ("pointers", 100, &[]),
     // Machine code says how many registers a kernel has, and it is not read.
     ("functions", 90, &["at.registers"]),
     // Edges are not added, and callbacks of streams not called.
     ("graphs", 115, &["count"]),
+    ("device", 38, &[]),
 ];
 
 /// Every line is the same, but for calls that are not simulated, and the values after them.

@@ -20,6 +20,7 @@ use crate::runtime::{AllocRequest, KernelRequest, LiveObjects, Outcome, Properti
 mod by_version;
 mod capture;
 mod conditional;
+mod device_settings;
 mod entry_points;
 mod exec_nodes;
 mod graph_queries;
@@ -37,6 +38,7 @@ mod symbols;
 pub(super) use by_version::*;
 pub(super) use capture::*;
 pub(super) use conditional::*;
+pub(super) use device_settings::*;
 pub(super) use entry_points::*;
 pub(super) use exec_nodes::*;
 pub(super) use graph_queries::*;
@@ -257,7 +259,6 @@ pub(super) unsafe fn cudaFree(dev_ptr: *mut c_void) -> cudaError_t {
 pub(super) unsafe fn cudaFreeAsync(dev_ptr: *mut c_void, stream: cudaStream_t) -> cudaError_t {
     run(F::cudaFreeAsync, |call| {
         let device = call.thread.device;
-        call.shows_text = call.runtime().is_plain(dev_ptr as u64);
         call.runtime()
             .free_async(dev_ptr as u64, stream.0 as u64, device)
     })

@@ -9,7 +9,7 @@ use super::super::pointers::{not_null, write};
 use super::kernel_request;
 use crate::functions::FunctionId as F;
 use crate::kernels::program::Arguments;
-use crate::objects::effects::{CopyRequest, Side};
+use crate::objects::effects::CopyRequest;
 use crate::runtime::Outcome;
 
 // Pools
@@ -113,11 +113,6 @@ pub(in crate::c_api) unsafe fn cudaMemcpyAsync(
             bytes: count as u64,
         };
         call.runtime().copy_async(copy, stream, device)?;
-        // Such a copy waits for the device.
-        call.shows_text = match (copy.from, copy.to) {
-            (Side::Device(_), Side::Host(to)) => !call.runtime().is_host_memory(to, copy.bytes),
-            _ => false,
-        };
         Ok(())
     })
 }

@@ -37,11 +37,9 @@ unsupported! {
     cudaDeviceEnablePeerAccess
     cudaDeviceFlushGPUDirectRDMAWrites
     cudaDeviceGetByPCIBusId
-    cudaDeviceGetCacheConfig
     cudaDeviceGetDevResource
     cudaDeviceGetExecutionCtx
     cudaDeviceGetHostAtomicCapabilities
-    cudaDeviceGetLimit
     cudaDeviceGetNvSciSyncAttributes
     cudaDeviceGetP2PAtomicCapabilities
     cudaDeviceGetP2PAttribute
@@ -49,8 +47,6 @@ unsupported! {
     cudaDeviceGetSharedMemConfig
     cudaDeviceGetTexture1DLinearMaxWidth
     cudaDeviceRegisterAsyncNotification
-    cudaDeviceSetCacheConfig
-    cudaDeviceSetLimit
     cudaDeviceSetMemPool
     cudaDeviceSetSharedMemConfig
     cudaDeviceUnregisterAsyncNotification
@@ -89,7 +85,6 @@ unsupported! {
     cudaGLUnmapBufferObjectAsync
     cudaGLUnregisterBufferObject
     cudaGetChannelDesc
-    cudaGetDeviceFlags
     cudaGetExportTable
     cudaGetFuncBySymbol
     cudaGetKernel
@@ -157,7 +152,6 @@ unsupported! {
     cudaGreenCtxCreate
     cudaImportExternalMemory
     cudaImportExternalSemaphore
-    cudaInitDevice
     cudaIpcCloseMemHandle
     cudaIpcGetEventHandle
     cudaIpcGetMemHandle
@@ -247,7 +241,6 @@ unsupported! {
     cudaMipmappedArrayGetSparseProperties
     cudaOccupancyMaxActiveClusters
     cudaOccupancyMaxPotentialClusterSize
-    cudaSetDeviceFlags
     cudaSetDoubleForDevice
     cudaSetDoubleForHost
     cudaSetValidDevices

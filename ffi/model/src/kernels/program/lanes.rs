@@ -388,29 +388,33 @@ pub(super) fn float<const N: usize>(
     if double {
         return from_fn(|i| {
             let [a, b, c] = all.map(|lanes| f64::get(lanes[i]));
-            finish_double(
-                match how {
-                    Float::Add => a + b,
-                    Float::Subtract => a - b,
-                    Float::Multiply => a * b,
-                    Float::Divide => a / b,
-                    Float::Fused => a.mul_add(b, c),
-                    Float::Negate => return (-a).put(),
-                    Float::Absolute => return a.abs().put(),
-                    Float::CopySign => return b.copysign(a).put(),
-                    Float::Least => a.min(b),
-                    Float::Most => a.max(b),
-                    Float::SquareRoot => a.sqrt(),
-                    Float::Reciprocal => 1.0 / a,
-                    Float::ReciprocalRoot => 1.0 / a.sqrt(),
-                    Float::Sine => a.sin(),
-                    Float::Cosine => a.cos(),
-                    Float::Power => a.exp2(),
-                    Float::Logarithm => a.log2(),
-                    Float::HyperbolicTangent => a.tanh(),
-                },
-                mode,
-            )
+            let of_numbers = !(a.is_nan() || b.is_nan() || c.is_nan());
+            let result = match how {
+                Float::Add => a + b,
+                Float::Subtract => a - b,
+                Float::Multiply => a * b,
+                Float::Divide => a / b,
+                Float::Fused => a.mul_add(b, c),
+                Float::Negate => return (-a).put(),
+                Float::Absolute => return a.abs().put(),
+                Float::CopySign => return b.copysign(a).put(),
+                Float::Least => a.min(b),
+                Float::Most => a.max(b),
+                Float::SquareRoot => a.sqrt(),
+                Float::Reciprocal => 1.0 / a,
+                Float::ReciprocalRoot => 1.0 / a.sqrt(),
+                Float::Sine => a.sin(),
+                Float::Cosine => a.cos(),
+                Float::Power => a.exp2(),
+                Float::Logarithm => a.log2(),
+                Float::HyperbolicTangent => a.tanh(),
+            };
+            // What is no number, made of numbers, has no sign on a GPU.
+            let result = match result.is_nan() && of_numbers {
+                true => f64::NAN.abs(),
+                false => result,
+            };
+            finish_double(result, mode)
         });
     }
     // The loops that most kernels consist of.
