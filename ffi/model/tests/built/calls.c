@@ -174,7 +174,7 @@ static void rows(void) {
     R(cudaMemcpy2DAsync(to, 64, a, 512, 64, 20, 2, NULL));
     R(cudaDeviceSynchronize());
     V(sum(to, sizeof to));
-    pitched p;
+    pitched p = {0};
     extent e = {100, 6, 5};
     R(cudaMalloc3D(&p, e));
     V(p.pitch);
