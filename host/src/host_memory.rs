@@ -1,6 +1,6 @@
 //! The memory of this process on the host.
 
-/// Resident bytes; `None` where the system does not tell.
+/// Resident bytes; `None` where the system does not report it.
 ///
 /// `smaps_rollup` counts pages; the cheaper `statm` lags behind by a few dozen.
 #[must_use]

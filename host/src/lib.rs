@@ -9,7 +9,7 @@
 //! - [`watch`] runs a program and reports what its graphs hold.
 //! - [`experiments`] call CUDA and record the memory after each step, one file each.
 //! - [`results`] are their results as data, which can be read back from JSON.
-//! - [`rules`] are the rules behind the checks.
+//! - [`rules`] are the rules that the checks name.
 //! - [`kernel`] is the code of the kernels.
 
 mod backend;

@@ -1,4 +1,4 @@
-//! The rules of graph memory behind the checks, each with its source.
+//! The rules of graph memory that the checks name, each with its source.
 //!
 //! `R` rules are stated in NVIDIA's documents or checked by other people's tests. `M`
 //! rules are not documented; they were measured on one H200 (driver 580, CUDA 13.0).

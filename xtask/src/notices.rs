@@ -1,7 +1,7 @@
 //! The notices of everything that is in a packed program: its crates, and the Rust standard
 //! library.
 //!
-//! Their licences ask for it. `cargo metadata` says which crates are linked, and each crate
+//! Their licences require it. `cargo metadata` says which crates are linked, and each crate
 //! brings its licence texts in its folder; a crate without any is an error, so that none is
 //! left out in silence.
 

@@ -100,7 +100,7 @@ fn fetch_listed(root: &Path, wheel: &Listed<'_>) -> anyhow::Result<PathBuf> {
     }
     fs::create_dir_all(&shelf).with_context(|| format!("cannot create {}", shelf.display()))?;
     // Unpacked beside its final place and renamed, so that a broken download
-    // or a second process never leaves a half-filled folder behind.
+    // or a second process never leaves a half-filled folder.
     let scratch = tempfile::Builder::new()
         .prefix(".fetch-")
         .tempdir_in(&shelf)
@@ -176,7 +176,7 @@ pub fn newest_published(package: &str) -> anyhow::Result<String> {
         .args(["--disable-pip-version-check", "--no-input"])
         .args(["--retries=1", "--timeout=15"])
         .output()
-        .context("cannot run python3 to ask for a wheel's versions")?;
+        .context("cannot run python3 to list the versions of a wheel")?;
     // The first line reads `nvidia-cuda-runtime (13.5.37)`.
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines()
@@ -185,7 +185,7 @@ pub fn newest_published(package: &str) -> anyhow::Result<String> {
         .map(|(version, _)| version.to_owned())
         .ok_or_else(|| {
             Trouble::new(
-                format!("pip could not tell the newest version of {package}"),
+                format!("pip did not report the newest version of {package}"),
                 format!("check the network, then `python3 -m pip index versions {package}`"),
             )
             .into()

@@ -84,7 +84,7 @@ impl<'rt> LiveAllocation<'rt> {
         if !self.end() {
             return Ok(());
         }
-        // SAFETY: as in `free`; the stream is alive as long as its value.
+        // SAFETY: as in `free`; the stream is live as long as its value.
         let code = unsafe {
             self.runtime
                 .api
@@ -112,7 +112,7 @@ impl Drop for LiveAllocation<'_> {
         };
         log::log!(
             level,
-            "the graph allocation at {} was dropped, not freed; freeing it (-vv tells of each)",
+            "the graph allocation at {} was dropped, not freed; freeing it (-vv logs each)",
             self.address
         );
         // SAFETY: as in `free`.

@@ -76,7 +76,7 @@ impl<'rt> Buffer<'rt> {
     ///
     /// # Errors
     ///
-    /// 1 `cudaErrorInvalidValue` for memory that CUDA does not know, which does not happen
+    /// 1 `cudaErrorInvalidValue` for memory that CUDA did not allocate, which does not happen
     /// to memory of this type; any code of earlier asynchronous work.
     #[doc(alias = "cudaFree")]
     pub fn free(self) -> Result<()> {
@@ -109,7 +109,7 @@ impl<'rt> Memory<'rt> {
             return cudaError_t::SUCCESS;
         }
         // SAFETY: the memory is this value's own, which has just forgotten it. No graph,
-        // exec or unfinished launch names it, for each keeps the value alive.
+        // exec or unfinished launch names it, for each keeps the value live.
         unsafe { self.runtime.api.cudaFree(raw) }
     }
 }

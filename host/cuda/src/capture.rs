@@ -68,7 +68,7 @@ impl<'rt> Stream<'rt> {
         }
         // Other threads go on as they like.
         let mode = cudaStreamCaptureMode::THREAD_LOCAL;
-        // SAFETY: the stream is alive.
+        // SAFETY: the stream is live.
         let code = unsafe { self.runtime.api.cudaStreamBeginCapture(self.raw, mode) };
         self.runtime.check("cudaStreamBeginCapture", code)?;
         self.captured.set(true);
@@ -104,7 +104,7 @@ impl<'rt> Capture<'_, 'rt> {
         let runtime = self.stream.runtime;
         let mut raw = ptr::null_mut();
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // SAFETY: the stream is alive; the pointer is valid for the write of a pointer.
+        // SAFETY: the stream is live; the pointer is valid for the write of a pointer.
         let code = unsafe {
             runtime
                 .api
@@ -125,7 +125,7 @@ impl<'rt> Capture<'_, 'rt> {
     #[doc(alias = "cudaFreeAsync")]
     pub fn free(&mut self, address: DeviceAddress) -> Result<()> {
         let runtime = self.stream.runtime;
-        // SAFETY: the stream is alive. In a captured stream the call adds a free node,
+        // SAFETY: the stream is live. In a captured stream the call adds a free node,
         // which only compares the address with those that alloc nodes were given.
         let code = unsafe { runtime.api.cudaFreeAsync(address.as_ptr(), self.stream.raw) };
         runtime.check("cudaFreeAsync", code)?;
@@ -189,7 +189,7 @@ impl<'rt> Capture<'_, 'rt> {
         self.is_over = true;
         self.stream.captured.set(false);
         let mut raw = cudaGraph_t::NULL;
-        // SAFETY: the stream is alive; the pointer is valid for the write of a handle.
+        // SAFETY: the stream is live; the pointer is valid for the write of a handle.
         let code = unsafe {
             self.stream
                 .runtime
@@ -214,7 +214,7 @@ impl Drop for Capture<'_, '_> {
         }
         runtime.note_closed("cudaStreamEndCapture", code);
         if !raw.is_null() {
-            // SAFETY: the graph was just made, and nothing else knows it.
+            // SAFETY: the graph was just made, and nothing else has its handle.
             let code = unsafe { runtime.api.cudaGraphDestroy(raw) };
             runtime.note_closed("cudaGraphDestroy", code);
         }

@@ -92,7 +92,7 @@ impl<'rt> Graph<'rt> {
         params.conditional.size = 1;
         params.conditional.context = context;
         let mut raw = cudaGraphNode_t::NULL;
-        // SAFETY: the graph is alive and the dependencies are nodes of it; a runtime graph
+        // SAFETY: the graph is live and the dependencies are nodes of it; a runtime graph
         // is a driver graph. The pointers are valid for the writes of a node and the
         // parameters.
         let code = unsafe {
@@ -107,7 +107,7 @@ impl<'rt> Graph<'rt> {
         };
         // The driver's codes for this call have the runtime's numbers.
         runtime.check(CALL, cudaError_t(code.0))?;
-        // SAFETY: the driver gives an array of as many bodies as were asked for, one,
+        // SAFETY: the driver gives an array of as many bodies as were requested, one,
         // which lives as long as the node.
         let body = unsafe { params.conditional.bodies.read() };
         Ok(WhileNode {
@@ -125,7 +125,7 @@ impl<'rt> Graph<'rt> {
         /// `cudaGraphCondAssignDefault`: each launch begins with the default value.
         const ASSIGN_DEFAULT: c_uint = 1;
         let mut handle = 0;
-        // SAFETY: the graph is alive; the pointer is valid for the write of a handle.
+        // SAFETY: the graph is live; the pointer is valid for the write of a handle.
         let code = unsafe {
             self.runtime.api.cudaGraphConditionalHandleCreate(
                 &raw mut handle,

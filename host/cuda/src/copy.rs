@@ -35,7 +35,7 @@ impl<'rt> Stream<'rt> {
         const CALL: &str = "cudaMemcpyAsync";
         self.not_captured(CALL)?;
         to.check_now(self.runtime, CALL, size_of_val(numbers) as u64)?;
-        // SAFETY: the stream is alive. The source is valid for the reads of that many
+        // SAFETY: the stream is live. The source is valid for the reads of that many
         // bytes until the wait below is over. The destination is allocated device memory
         // of at least that many bytes.
         let code = unsafe {
@@ -66,7 +66,7 @@ impl<'rt> Stream<'rt> {
         let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
         from.check_now(self.runtime, CALL, bytes)?;
         let mut numbers = vec![T::default(); count];
-        // SAFETY: the stream is alive. The destination is valid for the writes of that
+        // SAFETY: the stream is live. The destination is valid for the writes of that
         // many bytes until the wait below is over, and every value of those bytes is a
         // number. The source is allocated device memory of at least that many bytes.
         let code = unsafe {

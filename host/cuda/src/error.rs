@@ -9,7 +9,7 @@ pub type Result<T, E = CudaError> = std::result::Result<T, E>;
 
 /// A CUDA call that did not return success.
 ///
-/// Codes that this program does not know are carried as they came.
+/// Unknown codes are kept as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaError {
     /// The code.

@@ -45,7 +45,7 @@ impl<'rt> Event<'rt> {
         self.runtime
             .same(stream.runtime, "cudaEventRecord", "stream")?;
         stream.not_captured("cudaEventRecord")?;
-        // SAFETY: both handles are alive as long as the values.
+        // SAFETY: both handles are live as long as the values.
         let code = unsafe { self.runtime.api.cudaEventRecord(self.raw, stream.raw) };
         self.runtime.check("cudaEventRecord", code)
     }
@@ -57,7 +57,7 @@ impl<'rt> Event<'rt> {
     /// Any code of earlier asynchronous work, such as 700 `cudaErrorIllegalAddress`.
     #[doc(alias = "cudaEventSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the handle is alive as long as this value.
+        // SAFETY: the handle is live as long as this value.
         let code = unsafe { self.runtime.api.cudaEventSynchronize(self.raw) };
         self.runtime.check("cudaEventSynchronize", code)
     }
@@ -74,7 +74,7 @@ impl<'rt> Event<'rt> {
         self.runtime
             .same(start.runtime, "cudaEventElapsedTime", "event")?;
         let mut ms = 0.0;
-        // SAFETY: both handles are alive; the pointer is valid for the write of a float.
+        // SAFETY: both handles are live; the pointer is valid for the write of a float.
         let code = unsafe {
             self.runtime
                 .api
@@ -87,7 +87,7 @@ impl<'rt> Event<'rt> {
 
 impl Drop for Event<'_> {
     fn drop(&mut self) {
-        // SAFETY: the handle is alive, and this ends its life. CUDA lets an event be
+        // SAFETY: the handle is live, and this ends its life. CUDA lets an event be
         // destroyed before it has completed.
         let code: cudaError_t = unsafe { self.runtime.api.cudaEventDestroy(self.raw) };
         self.runtime.note_closed("cudaEventDestroy", code);

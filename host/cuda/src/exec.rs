@@ -67,8 +67,8 @@ impl<'rt> GraphExec<'rt> {
         self.runtime.same(stream.runtime, CALL, "stream")?;
         stream.not_captured(CALL)?;
         stream.keep(&self.uses);
-        // SAFETY: both handles are alive as long as the values. What the graph's nodes
-        // use is alive, and the stream keeps it until the launch has ended.
+        // SAFETY: both handles are live as long as the values. What the graph's nodes
+        // use is live, and the stream keeps it until the launch has ended.
         let code = unsafe { self.runtime.api.cudaGraphLaunch(self.raw, stream.raw) };
         self.runtime.check(CALL, code)?;
         for &address in &self.frees.elsewhere {
@@ -92,7 +92,7 @@ impl<'rt> GraphExec<'rt> {
         self.runtime.same(stream.runtime, CALL, "stream")?;
         stream.not_captured(CALL)?;
         stream.keep(&self.uses);
-        // SAFETY: both handles are alive as long as the values, and so is what the
+        // SAFETY: both handles are live as long as the values, and so is what the
         // graph's nodes use.
         let code = unsafe { self.runtime.api.cudaGraphUpload(self.raw, stream.raw) };
         self.runtime.check(CALL, code)
@@ -116,7 +116,7 @@ impl<'rt> GraphExec<'rt> {
     }
 
     fn close(&self) -> cudaError_t {
-        // SAFETY: the handle is alive, and both callers end this value's life. A launch
+        // SAFETY: the handle is live, and both callers end this value's life. A launch
         // that still runs keeps what it needs of the exec (see the type).
         unsafe { self.runtime.api.cudaGraphExecDestroy(self.raw) }
     }

@@ -187,7 +187,7 @@ impl<'rt> Graph<'rt> {
         // On a 32-bit host a size beyond its range is more than any device has.
         params.bytesize = usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut raw = cudaGraphNode_t::NULL;
-        // SAFETY: the graph is alive, the dependencies are nodes of it, and the pointers
+        // SAFETY: the graph is live, the dependencies are nodes of it, and the pointers
         // are valid for the writes of a node and the params.
         let code = unsafe {
             self.runtime.api.cudaGraphAddMemAllocNode(
@@ -223,7 +223,7 @@ impl<'rt> Graph<'rt> {
     pub fn add_free<'g>(&'g self, after: &[Node<'g>], address: DeviceAddress) -> Result<Node<'g>> {
         let after = self.dependencies("cudaGraphAddMemFreeNode", after)?;
         let mut raw = cudaGraphNode_t::NULL;
-        // SAFETY: the graph is alive, and the dependencies are nodes of it. The address
+        // SAFETY: the graph is live, and the dependencies are nodes of it. The address
         // is only compared with those that alloc nodes were given.
         let code = unsafe {
             self.runtime.api.cudaGraphAddMemFreeNode(
@@ -245,7 +245,7 @@ impl<'rt> Graph<'rt> {
     /// # Errors
     ///
     /// - 1 `cudaErrorInvalidValue` if the arguments are not those that the kernel's
-    ///   parameters ask for, or a dependency is a node of another graph.
+    ///   parameters require, or a dependency is a node of another graph.
     /// - 9 `cudaErrorInvalidConfiguration` for a grid or a block that the device does not
     ///   allow.
     /// - 400 `cudaErrorInvalidResourceHandle` for a kernel of another [`Runtime`].
@@ -306,7 +306,7 @@ impl<'rt> Graph<'rt> {
 
     fn instantiate_with(&self, flags: u64) -> Result<GraphExec<'rt>> {
         let mut raw = cudaGraphExec_t::NULL;
-        // SAFETY: the graph is alive; the pointer is valid for the write of a handle.
+        // SAFETY: the graph is live; the pointer is valid for the write of a handle.
         let code = unsafe {
             self.runtime
                 .api
@@ -348,7 +348,7 @@ impl<'rt> Graph<'rt> {
     }
 
     fn close(&self) -> cudaError_t {
-        // SAFETY: the handle is alive, and the caller ends this value's life. Nodes
+        // SAFETY: the handle is live, and the caller ends this value's life. Nodes
         // borrow the graph, so none is left.
         unsafe { self.runtime.api.cudaGraphDestroy(self.raw) }
     }

@@ -72,7 +72,7 @@ impl<'rt> MemoryPool<'rt> {
     ///
     /// # Errors
     ///
-    /// 1 `cudaErrorInvalidValue` where the driver does not know the attribute.
+    /// 1 `cudaErrorInvalidValue` where the driver does not have the attribute.
     pub fn used_bytes(&self) -> Result<u64> {
         self.get(cudaMemPoolAttr::USED_MEM_CURRENT)
     }
@@ -81,7 +81,7 @@ impl<'rt> MemoryPool<'rt> {
     ///
     /// # Errors
     ///
-    /// 1 `cudaErrorInvalidValue` where the driver does not know the attribute.
+    /// 1 `cudaErrorInvalidValue` where the driver does not have the attribute.
     pub fn reserved_bytes(&self) -> Result<u64> {
         self.get(cudaMemPoolAttr::RESERVED_MEM_CURRENT)
     }
@@ -91,7 +91,7 @@ impl<'rt> MemoryPool<'rt> {
     ///
     /// # Errors
     ///
-    /// 1 `cudaErrorInvalidValue` where the driver does not know the attribute.
+    /// 1 `cudaErrorInvalidValue` where the driver does not have the attribute.
     pub fn release_threshold_bytes(&self) -> Result<u64> {
         self.get(cudaMemPoolAttr::RELEASE_THRESHOLD)
     }
@@ -141,7 +141,7 @@ impl<'rt> MemoryPool<'rt> {
     #[doc(alias = "cudaMemPoolGetAttribute")]
     fn get(&self, attribute: cudaMemPoolAttr) -> Result<u64> {
         let mut bytes = 0_u64;
-        // SAFETY: the pool is the device's; the attributes that are asked for here are u64,
+        // SAFETY: the pool is the device's; the attributes that are read here are u64,
         // which the pointer is valid for.
         let code = unsafe {
             self.runtime
@@ -167,7 +167,7 @@ impl<'rt> Stream<'rt> {
         self.not_captured("cudaMallocAsync")?;
         let mut raw = ptr::null_mut();
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // SAFETY: the stream is alive; the pointer is valid for the write of a pointer.
+        // SAFETY: the stream is live; the pointer is valid for the write of a pointer.
         let code = unsafe {
             self.runtime
                 .api
@@ -203,7 +203,7 @@ impl<'rt> Pooled<'rt> {
         stream.not_captured("cudaFreeAsync")?;
         let raw = std::mem::replace(&mut self.raw, ptr::null_mut());
         // SAFETY: the memory is this value's own, which has forgotten it; the stream
-        // is alive.
+        // is live.
         let code = unsafe { self.runtime.api.cudaFreeAsync(raw, stream.raw) };
         self.runtime.check("cudaFreeAsync", code)
     }

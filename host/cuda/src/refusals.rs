@@ -42,10 +42,10 @@ impl<'rt> Graph<'rt> {
     #[doc(alias = "cudaGraphClone")]
     pub fn try_clone(&self) -> Result<()> {
         let mut clone = cudaGraph_t::NULL;
-        // SAFETY: the graph is alive; the pointer is valid for the write of a handle.
+        // SAFETY: the graph is live; the pointer is valid for the write of a handle.
         let code = unsafe { self.runtime.api.cudaGraphClone(&raw mut clone, self.raw) };
         self.runtime.check("cudaGraphClone", code)?;
-        // SAFETY: the clone was just made, and nothing else knows it.
+        // SAFETY: the clone was just made, and nothing else has its handle.
         let code = unsafe { self.runtime.api.cudaGraphDestroy(clone) };
         self.runtime.check("cudaGraphDestroy", code)
     }
@@ -61,7 +61,7 @@ impl<'rt> Graph<'rt> {
         self.runtime
             .same(child.runtime, "cudaGraphAddChildGraphNode", "child graph")?;
         let mut raw = cudaGraphNode_t::NULL;
-        // SAFETY: both graphs are alive; there are no dependencies to read; the
+        // SAFETY: both graphs are live; there are no dependencies to read; the
         // pointer is valid for the write of a node.
         let code = unsafe {
             self.runtime.api.cudaGraphAddChildGraphNode(
@@ -88,7 +88,7 @@ impl<'rt> Graph<'rt> {
     pub fn try_add_and_remove(&self, after: &[Node<'_>]) -> Result<()> {
         let after = self.dependencies("cudaGraphAddEmptyNode", after)?;
         let mut raw = cudaGraphNode_t::NULL;
-        // SAFETY: the graph is alive and the dependencies are nodes of it; the pointers
+        // SAFETY: the graph is live and the dependencies are nodes of it; the pointers
         // are valid for their reads and the write of a node.
         let code = unsafe {
             self.runtime.api.cudaGraphAddEmptyNode(
@@ -99,7 +99,7 @@ impl<'rt> Graph<'rt> {
             )
         };
         self.runtime.check("cudaGraphAddEmptyNode", code)?;
-        // SAFETY: the node was just made, and nothing else knows it.
+        // SAFETY: the node was just made, and nothing else has its handle.
         let code = unsafe { self.runtime.api.cudaGraphDestroyNode(raw) };
         self.runtime.check("cudaGraphDestroyNode", code)
     }

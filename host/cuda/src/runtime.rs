@@ -102,7 +102,7 @@ impl Runtime {
         &self.api.attempts
     }
 
-    /// The library's version; `None` where it does not tell (11.x without a driver).
+    /// The library's version; `None` where it reports none (11.x without a driver).
     #[must_use]
     pub fn runtime_version(&self) -> Option<Version> {
         self.api.runtime_version.map(Version)
@@ -238,7 +238,7 @@ impl Runtime {
     }
 
     fn error(&self, call: &'static str, code: cudaError_t, why: Option<String>) -> CudaError {
-        // SAFETY: any code may be asked for.
+        // SAFETY: any code may be passed.
         let name = unsafe { self.api.cudaGetErrorName(code) };
         // SAFETY: as above.
         let text = unsafe { self.api.cudaGetErrorString(code) };

@@ -56,7 +56,7 @@ impl<'rt> Stream<'rt> {
     /// `cudaErrorStreamCaptureUnsupported` while the stream is captured.
     #[doc(alias = "cudaStreamSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the handle is alive as long as this value.
+        // SAFETY: the handle is live as long as this value.
         let code = unsafe { self.runtime.api.cudaStreamSynchronize(self.raw) };
         self.runtime.check("cudaStreamSynchronize", code)?;
         self.all_is_done();
@@ -70,7 +70,7 @@ impl<'rt> Stream<'rt> {
     /// Any code but success and 600 `cudaErrorNotReady`, which is the answer yes.
     #[doc(alias = "cudaStreamQuery")]
     pub fn is_busy(&self) -> Result<bool> {
-        // SAFETY: the handle is alive as long as this value.
+        // SAFETY: the handle is live as long as this value.
         match unsafe { self.runtime.api.cudaStreamQuery(self.raw) } {
             cudaError_t::NOT_READY => Ok(true),
             code => {
@@ -106,7 +106,7 @@ impl<'rt> Stream<'rt> {
     pub fn wait(&self, event: &Event<'rt>) -> Result<()> {
         self.runtime
             .same(event.runtime, "cudaStreamWaitEvent", "event")?;
-        // SAFETY: both handles are alive as long as the values.
+        // SAFETY: both handles are live as long as the values.
         let code = unsafe { self.runtime.api.cudaStreamWaitEvent(self.raw, event.raw, 0) };
         self.runtime.check("cudaStreamWaitEvent", code)
     }
@@ -131,7 +131,7 @@ impl<'rt> Stream<'rt> {
         let mut waited = cudaError_t::SUCCESS;
         let running = self.running.take();
         if !running.is_empty() {
-            // SAFETY: the handle is alive as long as this value.
+            // SAFETY: the handle is live as long as this value.
             waited = unsafe { self.runtime.api.cudaStreamSynchronize(self.raw) };
             if waited.is_success() {
                 drop(running);
@@ -140,7 +140,7 @@ impl<'rt> Stream<'rt> {
                 std::mem::forget(running);
             }
         }
-        // SAFETY: the handle is alive, and both callers end this value's life.
+        // SAFETY: the handle is live, and both callers end this value's life.
         let code = unsafe { self.runtime.api.cudaStreamDestroy(self.raw) };
         if waited.is_success() {
             ("cudaStreamDestroy", code)

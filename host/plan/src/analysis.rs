@@ -14,7 +14,7 @@ use super::result::{
 };
 use super::timeline::Timeline;
 
-/// What computing a graph's addresses may take where nothing else tells them: about half
+/// What computing a graph's addresses may take where the dump does not have them: about half
 /// a minute.
 const EFFORT: Effort = Effort::steps(600_000_000);
 

@@ -11,7 +11,7 @@ use super::name::Name;
 pub type NodeIndex = u32;
 
 /// The most nodes that one graph may have. Beyond it a file is refused, so that
-/// a small file of nested child graphs cannot ask for all memory.
+/// a small file of nested child graphs cannot request all memory.
 pub const MOST_NODES: usize = 4_000_000;
 
 /// A graph: nodes in the order of creation and what each depends on.
@@ -26,7 +26,7 @@ pub struct Graph {
     /// What each node depends on directly.
     pub dependencies: Dependencies,
     /// Which node is known to read or write which allocation of this graph, by
-    /// user, then allocation. Kernels in dumps do not tell.
+    /// user, then allocation. A dump does not list what a kernel uses.
     pub uses: Vec<Use>,
     /// The child graphs whose nodes are part of this graph: each by the node at which it
     /// ends, with the one at which it begins. They lie within one another or apart.
@@ -168,7 +168,7 @@ pub enum Work {
     Semaphore,
     /// A batch of memory operations.
     BatchMemOp,
-    /// A type that this program does not know; its title says which.
+    /// An unknown type; its title says which.
     Unknown,
 }
 

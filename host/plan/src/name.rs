@@ -22,7 +22,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// The number of the node in its graph, where the name tells.
+    /// The number of the node in its graph, if the name has it.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         match self {

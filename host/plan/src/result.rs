@@ -71,7 +71,7 @@ pub struct GraphPlan {
     pub alloc_nodes: usize,
     /// How many free nodes.
     pub free_nodes: usize,
-    /// Node types that this program does not know, with how many there are.
+    /// Unknown node types, with how many there are.
     pub unknown_types: Vec<(String, usize)>,
     /// What reading it had to say.
     pub notes: Vec<String>,
@@ -116,7 +116,7 @@ pub struct MemoryPlan {
     pub rounding_bytes: u64,
     /// What allocations at the same addresses save: requested, less the bytes touched.
     pub shared_bytes: u64,
-    /// Attribute ReservedMemCurrent after the first launch, where the rule tells.
+    /// Attribute ReservedMemCurrent after the first launch, where the rule determines it.
     pub reserved_bytes: Option<u64>,
     /// What a trim leaves until what the launch left allocated is freed (R42).
     pub kept_after_trim_bytes: u64,
@@ -251,7 +251,7 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// UsedMemCurrent after it.
     pub used_bytes: u64,
-    /// ReservedMemCurrent after it, where the rule tells.
+    /// ReservedMemCurrent after it, where the rule determines it.
     pub reserved_bytes: Option<u64>,
     /// Used and reserved on the other GPUs of the schedule, in their order.
     pub other_devices: Vec<Held>,

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_where_most_is_alive() {
+    fn the_peak_is_where_most_is_live() {
         let kinds = [
             alloc(5),
             alloc(7),

@@ -22,7 +22,7 @@ pub(crate) fn print(inputs: &[&Path], text: &[u8]) -> Result<(), Stop> {
     commit(outputs)
 }
 
-/// Prints a message on standard error. If that is closed, there is nobody to tell.
+/// Prints a message on standard error. If that is closed, the message is dropped.
 pub fn say(message: &impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{message}");
 }

@@ -223,8 +223,13 @@ fn outliving_its_graph(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> Re
         NUMBERS as usize,
         right,
     );
-    let alive = live.iter().filter(|live| live.is_live()).count();
-    notebook.check_count("R14", "the other graph has freed the allocation", 0, alive);
+    let still_live = live.iter().filter(|live| live.is_live()).count();
+    notebook.check_count(
+        "R14",
+        "the other graph has freed the allocation",
+        0,
+        still_live,
+    );
     drop(live);
     consumer.destroy()?;
     exec.destroy()

@@ -71,7 +71,7 @@ pub struct Experiment {
     pub shows: &'static str,
     /// What the claims mean for a program that uses graph memory.
     pub teaches: &'static str,
-    /// The rules behind its checks and its text, such as `R35`, from [`crate::rules`].
+    /// The rules of its checks and its text, such as `R35`, from [`crate::rules`].
     pub rules: &'static [&'static str],
     run: fn(&Lab<'_>, &mut Notebook<'_>) -> Result<()>,
 }

@@ -96,12 +96,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .address(address)
         .done(|| freeing.launch(&stream))?;
-    let alive = live.iter().filter(|live| live.is_live()).count();
+    let still_live = live.iter().filter(|live| live.is_live()).count();
     notebook.check_count(
         "R14",
         "the other graph's free node frees the allocation",
         0,
-        alive,
+        still_live,
     );
     drop(live);
     let live = launch(

@@ -140,7 +140,7 @@ fn read_dump(file: &Path) -> Result<Vec<Graph>, Stop> {
             "give a file that cudaGraphDebugDotPrint wrote with cudaGraphDebugDotFlagsVerbose",
         )
     })?;
-    // Each file calls its graphs graph_1 and so on: the file's name tells them apart.
+    // Each file calls its graphs graph_1 and so on: the file's name distinguishes them.
     if let Some(stem) = file.file_stem().filter(|_| file != Path::new("-")) {
         let stem = stem.to_string_lossy();
         let stem = visible::line(&stem);

@@ -16,7 +16,7 @@ use crate::rules;
 /// The styles of the page, in addition to those of the charts.
 const STYLE: &str = "\
 *{box-sizing:border-box}html{color-scheme:light dark}\
-body{margin:0;background:var(--ground);color:var(--text);\
+body{margin:0;background:var(--background);color:var(--text);\
 font:16px/1.55 system-ui,sans-serif;-webkit-text-size-adjust:100%}\
 main,header,footer{max-width:50rem;margin:0 auto;padding:0 1.25rem}\
 h1{font-size:1.6rem;line-height:1.2;margin:1.5rem 0 .5rem}\

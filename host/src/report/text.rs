@@ -359,7 +359,7 @@ fn details(section: &DeviceResult) -> Vec<String> {
             .collect();
         match growing.is_empty() {
             true if repeat.trends.iter().any(|t| t.growth == Growth::Unknown) => {
-                "too few runs to tell".to_owned()
+                "too few runs to decide".to_owned()
             }
             true => "flat".to_owned(),
             false => format!("grows: {}", growing.join(", ")),

@@ -297,7 +297,7 @@ impl Action {
 /// One checked claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// The rules behind the claim, such as `R35`.
+    /// The rules of the claim, such as `R35`.
     pub rule: String,
     /// The claim.
     pub claim: String,
@@ -449,7 +449,7 @@ pub enum Growth {
     Flat,
     /// It grew by more than that.
     Grows,
-    /// There were too few cycles to tell.
+    /// There were too few cycles to decide.
     Unknown,
 }
 

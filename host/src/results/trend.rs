@@ -53,7 +53,7 @@ pub fn of(kind: MemoryKind, samples: &[Sample], has_driver: bool) -> Option<Tren
             // There is no claim that could have failed.
             verdict: Verdict::Pass,
             reason: Some(format!(
-                "{cycles} runs without the first quarter are too few to tell; use --repeat 7 or more"
+                "{cycles} runs without the first quarter are too few to decide; use --repeat 7 or more"
             )),
         });
     }

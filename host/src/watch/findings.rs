@@ -214,12 +214,12 @@ fn destroyed_with_memory(process: &ProcessResult) -> Option<Finding> {
 /// Many equal execs that live on: memory per request, and no end.
 fn never_destroyed(process: &ProcessResult) -> Vec<Finding> {
     const MANY: usize = 64;
-    let alive = |exec: &u64| {
+    let is_live = |exec: &u64| {
         let graph = process.graphs.iter().find(|graph| graph.exec == *exec);
         graph.is_some_and(|graph| !graph.destroyed)
     };
     let groups = process.groups.iter().filter_map(|group| {
-        let live: Vec<u64> = group.execs.iter().copied().filter(alive).collect();
+        let live: Vec<u64> = group.execs.iter().copied().filter(is_live).collect();
         (live.len() >= MANY).then(|| Finding {
             severity: "note".to_owned(),
             what: format!(

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the `format` field says, which tells this file from other results.
+/// What the `format` field says, which distinguishes this file from other results.
 pub const FORMAT: &str = "graph-memory-watch";
 
 /// The version of the JSON form.
@@ -34,7 +34,7 @@ pub struct WatchResult {
     pub processes_without_cuda: usize,
     /// Graphs as the driver printed them, by the names that [`GraphResult::dot`] has.
     pub dots: BTreeMap<String, String>,
-    /// What a reader has to know about the recording as a whole.
+    /// Notes on the recording as a whole.
     pub notes: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct ProcessResult {
     pub planned: Vec<PlannedDevice>,
     /// What is wrong or could take less memory, the largest saving first.
     pub findings: Vec<Finding>,
-    /// What a reader has to know about this record.
+    /// Notes on this record.
     pub notes: Vec<String>,
 }
 
@@ -189,7 +189,7 @@ pub enum Use {
     Arrays,
     /// Pinned host memory, as far as the device needs memory for it.
     Host,
-    /// Calls of a kind that this version does not know.
+    /// Calls of an unknown kind.
     Other,
     /// Changed between two calls that the library watches: kernels loaded at their first
     /// launch, local memory, other processes on the device.
@@ -291,7 +291,7 @@ pub struct GraphResult {
     /// When, in nanoseconds since the record began, where that was recorded.
     pub destroyed_ns: Option<u64>,
     /// Graph memory in use right after it was destroyed, of all graphs, if it left
-    /// allocations behind.
+    /// allocations.
     pub used_after_destroy_bytes: Option<u64>,
     /// The name of its dump in [`WatchResult::dots`].
     pub dot: Option<String>,

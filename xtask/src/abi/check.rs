@@ -70,7 +70,7 @@ fn as_text<S: serde::Serializer>(release: &Release, serializer: S) -> Result<S::
 }
 
 /// Compares the table with a runtime's headers and library. The C files stay in
-/// `work` for whoever wants to look.
+/// `work` for inspection.
 ///
 /// # Errors
 ///

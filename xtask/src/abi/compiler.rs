@@ -65,7 +65,7 @@ impl Compiler {
         })
     }
 
-    /// Asks a probe's questions; gives the ones that the header answers otherwise.
+    /// Compiles a probe; returns its statements that are false for the header.
     ///
     /// # Errors
     ///

@@ -102,7 +102,7 @@ fn compare(args: &Args, root: &Path) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// What is asked for, oldest first and each once.
+/// The requested runtimes, oldest first and each once.
 fn releases(args: &Args, report: &mut Report) -> Vec<Release> {
     let default = DEFAULT.iter().copied().map(Request::Release);
     let requests: Vec<_> = if args.runtime.is_empty() {

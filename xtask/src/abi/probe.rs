@@ -79,7 +79,7 @@ pub enum View {
 pub struct Question {
     /// The function, constant, struct or `struct.field`.
     pub subject: String,
-    /// What is asked of it.
+    /// What is checked of it.
     pub aspect: Aspect,
     /// What the table says, for people.
     pub table: String,
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_function_is_asked_for_from_its_release_on() {
+    fn an_optional_function_is_checked_from_its_release_on() {
         let asks = |release| {
             let [ordinary, exported] = probes(&Table::ours(), release, true).unwrap();
             let has = |probe: &Probe, aspect| {

@@ -9,7 +9,7 @@ use super::check::{Checked, Difference};
 /// A runtime that could not be compared.
 #[derive(Debug, Clone, Serialize)]
 pub struct NotChecked {
-    /// What was asked for.
+    /// What was requested.
     pub runtime: String,
     /// Why it was not compared.
     pub reason: String,

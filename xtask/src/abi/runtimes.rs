@@ -51,7 +51,7 @@ impl FromStr for Release {
     }
 }
 
-/// A runtime that is asked for.
+/// A requested runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// This release.
@@ -159,7 +159,7 @@ pub fn newest() -> anyhow::Result<(Release, Option<String>)> {
 ///
 /// `cuda_runtime_api.h` includes `crt/host_defines.h`, which has macros only and
 /// lies in another wheel: from 13.0 on in the small nvidia-cuda-crt, before in the
-/// compiler's (20 to 40 MB). Unless `own_crt` asks for the compiler's, 11.x and
+/// compiler's (20 to 40 MB). Unless `own_crt` requests the compiler's, 11.x and
 /// 12.x get the one of 13.0.
 ///
 /// # Errors

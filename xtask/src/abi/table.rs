@@ -229,7 +229,7 @@ impl Table {
         Ok(format!("{} (*{name})({arguments})", c(function.returns)?))
     }
 
-    /// An enumeration's or struct's name with the keyword that C wants.
+    /// An enumeration's or struct's name with the keyword that C requires.
     pub fn tagged(&self, name: &str) -> Option<String> {
         // Typedefs in every header; all other names of the runtime are tags.
         const TYPEDEFS: &[&str] = &["cudaError_t", "dim3"];

@@ -331,7 +331,7 @@ fn the_ptx_release_table_agrees_with_nvidias_assembler() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("newer.ptx");
     std::fs::write(&file, ".version 99.0\n.target sm_75\n.address_size 64\n").unwrap();
-    // It refuses the version and names the newest that it knows.
+    // It refuses the version and names the newest that it supports.
     let output = std::process::Command::new(unpacked.join("nvidia/cuda_nvcc/bin/ptxas"))
         .args(["-arch=sm_75", "-o"])
         .arg(folder.path().join("none"))

@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// nvcc as it is installed, with a compiler that notes what it was told.
+    /// nvcc as it is installed, with a compiler that records its arguments.
     fn toolkit(machine: &Machine) {
         machine.program(
             "usr/local/cuda/bin/nvcc",

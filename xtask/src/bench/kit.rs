@@ -133,7 +133,7 @@ impl Kit {
     ///
     /// Those of copying.
     pub fn pack(&self, folder: &Path) -> anyhow::Result<()> {
-        let this = env::current_exe().context("cannot tell where this program is")?;
+        let this = env::current_exe().context("cannot find the path of this program")?;
         let files = [
             (&self.experiments, EXPERIMENTS),
             (&self.ours, OURS),

@@ -73,7 +73,7 @@ impl Side {
         Ok(side)
     }
 
-    /// Asks for one operation.
+    /// Requests one operation.
     ///
     /// # Errors
     ///

@@ -178,7 +178,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the program prints when it is asked this.
+/// What the program prints with these arguments.
 fn said(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new(program)
         .args(arguments)

@@ -257,7 +257,7 @@ fn device_checks(
 fn shown(attempt: &Attempt) -> Option<(String, String)> {
     match attempt.outcome {
         Outcome::Chosen | Outcome::Absent => None,
-        // Where the system does not tell an unknown name from a broken library, the
+        // Where the system reports an unknown name and a broken library alike, the
         // refusal of a bare name says nothing.
         Outcome::NotLoadable(_)
             if cfg!(windows) && attempt.candidate.target.components().count() == 1 =>

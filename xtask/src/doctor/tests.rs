@@ -264,7 +264,7 @@ const CASES: &[Case] = &[
         ready: true,
     },
     Case {
-        title: "the same with the program clang, which bindgen asks",
+        title: "the same with the program clang, which bindgen runs",
         breaks: |machine| {
             remove(machine, "usr/lib/llvm-18/lib/clang");
             machine

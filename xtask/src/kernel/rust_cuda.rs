@@ -19,7 +19,7 @@ use crate::toolchain::rust::{self, RustcVersion, Toolchain};
 use crate::toolchain::{Env, clang};
 use crate::trouble::Trouble;
 
-/// cuda_builder's own default, and the oldest that CUDA 13 knows.
+/// cuda_builder's own default, and the oldest that CUDA 13 supports.
 const DEFAULT_ARCH: Arch = Arch::new(75);
 
 /// What the code generator and its build need beside rustc.
@@ -243,7 +243,7 @@ fn cargo(setup: &Setup, root: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// A target folder for each set of compilers. cargo does not know that LLVM and libNVVM
+/// A target folder for each set of compilers. cargo does not track that LLVM and libNVVM
 /// are inputs of the kernel and of `core`, and would take what another set compiled for
 /// up to date.
 fn target_dir(setup: &Setup, root: &Path) -> PathBuf {

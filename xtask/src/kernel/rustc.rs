@@ -29,7 +29,7 @@ pub struct Setup {
     pub toolchain: Toolchain,
     /// What it says it is.
     pub version: RustcVersion,
-    /// A stable compiler has to be told to accept the two unstable features;
+    /// A stable compiler accepts the two unstable features only with a setting;
     /// a nightly has not.
     pub bootstrap: bool,
     /// Whether rustup's `core` for the GPU is installed; our stand-in is used
@@ -72,7 +72,7 @@ impl Setup {
         })
     }
 
-    /// The architecture taken when none is asked for.
+    /// The architecture if none is requested.
     pub fn default_arch(&self) -> Arch {
         if self.version.minor < 97 {
             WIDEST
@@ -221,7 +221,7 @@ fn run(setup: &Setup, arch: &Arch, command: &mut Command) -> Result<(), Trouble>
     // reports success.
     if words.contains("not a recognized processor") {
         return Err(Trouble::new(
-            format!("{} does not know {}", setup.version.line, arch.sm()),
+            format!("{} does not support {}", setup.version.line, arch.sm()),
             format!(
                 "use an older --arch, such as {}, which the driver compiles for newer GPUs",
                 setup.default_arch().sm()

@@ -228,7 +228,7 @@ fn an_architecture_that_llvm_does_not_know_is_refused_not_ignored() {
     )
     .unwrap_err();
     assert!(
-        error.to_string().contains("does not know sm_999"),
+        error.to_string().contains("does not support sm_999"),
         "{error}"
     );
 }
@@ -349,7 +349,7 @@ fn cargo_that(does: &str) -> Machine {
     machine
 }
 
-/// What the genuine chain does, as seen in 2026: cargo does not know that libNVVM is an
+/// What the genuine chain does, as seen in 2026: cargo does not track that libNVVM is an
 /// input of the kernel. While it holds the kernel for built it compiles nothing, copies the
 /// PTX that is there and writes no IR; libNVVM signs what it compiles with its release.
 const LIKE_CARGO: &str = "
@@ -565,7 +565,7 @@ fn a_failing_rust_cuda_is_an_error_when_named_and_told_when_not() {
 }
 
 #[test]
-fn cuda_13_is_not_asked_for_what_it_dropped() {
+fn no_architecture_that_cuda_13_dropped_is_requested_from_it() {
     let machine = cargo_that("exit 1");
     machine.write("cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
     let args = Args {

@@ -55,7 +55,7 @@ struct Row {
 #[derive(Debug, PartialEq, Eq)]
 enum Code {
     Disassembled(Sass),
-    /// nvdisasm 13 does not know the architecture: the kernel's size in bytes,
+    /// nvdisasm 13 does not support the architecture: the kernel's size in bytes,
     /// NOPs included.
     Bytes(u64),
 }
@@ -153,7 +153,7 @@ impl Tools {
         })
     }
 
-    /// The architectures from `target` up, each with the ptxas that knows it.
+    /// The architectures from `target` up, each with the ptxas that supports it.
     fn for_target(&self, target: u32) -> Vec<(Arch, &Path)> {
         let old = OLD.iter().map(|number| (*number, self.old_ptxas.as_path()));
         let current = CURRENT.iter().map(|number| (*number, self.ptxas.as_path()));
@@ -221,7 +221,7 @@ fn describe(row: &Row) -> String {
         ),
         Code::Bytes(bytes) => format!(
             "{arch:<7} {registers:>2} registers {bytes:>4} bytes of code  not looked into: \
-             nvdisasm 13 does not know {arch}"
+             nvdisasm 13 does not support {arch}"
         ),
     }
 }

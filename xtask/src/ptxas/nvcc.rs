@@ -34,7 +34,7 @@ struct Lengths {
 }
 
 /// Counts the instructions of a kernel and of the same kernel in C++, for each
-/// architecture that the newest tools know.
+/// architecture that the newest tools support.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
             let row = tools.check(&tools.ptxas, ptx, kernel.name(), &arch)?;
             match row.code {
                 Code::Disassembled(sass) => Ok(sass.instructions),
-                Code::Bytes(_) => anyhow::bail!("nvdisasm does not know {}", arch.sm()),
+                Code::Bytes(_) => anyhow::bail!("nvdisasm does not support {}", arch.sm()),
             }
         };
         nvcc.compile(&root.join(kernel.cpp()), &arch.sm(), &cubin)?;

@@ -51,7 +51,7 @@ pub fn parse(listing: &str, kernel: &str) -> Option<Sass> {
         }
         if opcode.starts_with("BRA")
             && let Some(target) = branch_target(code).and_then(|label| labels.get(label))
-            // A branch to itself is the trap that ptxas puts behind EXIT.
+            // A branch to itself is the trap that ptxas puts after EXIT.
             && *target < address
         {
             sass.loops += 1;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trap_behind_exit_is_no_loop() {
+    fn the_trap_after_exit_is_no_loop() {
         let sass = parse(
             &listing(
                 "/*0000*/ CS2R R2, SR_CLOCKLO ;\n/*0010*/ EXIT ;\n.L_x_1:\n\

@@ -48,7 +48,7 @@ impl Machine {
     }
 
     /// Installs a toolchain whose rustc calls itself `release` and writes an
-    /// empty file wherever it is told to emit one.
+    /// empty file where its arguments name one.
     pub fn toolchain(&self, channel: &str, release: &str) -> &Self {
         self.program(
             &toolchain_path(channel, "bin/rustc"),
@@ -151,7 +151,7 @@ pub fn complete() -> Machine {
 }
 
 /// What an llvm-config of that release answers, with all of the components that the
-/// build asks for. It knows no others, so a question with another component fails.
+/// build requests. It has no others, so a question with another component fails.
 pub fn llvm_config(version: &str, has_static: bool, has_shared: bool) -> String {
     llvm_config_with(
         "ipo bitreader bitwriter lto nvptx",

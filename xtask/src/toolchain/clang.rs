@@ -55,7 +55,7 @@ pub fn libclang(env: &Env) -> Result<PathBuf, Trouble> {
 
 /// Where bindgen gets `stddef.h`, which CUDA's headers include and libclang does not
 /// hold: from `BINDGEN_EXTRA_CLANG_ARGS`, from the folder of headers beside libclang, or
-/// from the program `clang`, which bindgen asks for its folders.
+/// from the program `clang`, which bindgen runs to list its folders.
 ///
 /// # Errors
 ///

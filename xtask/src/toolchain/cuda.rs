@@ -42,7 +42,7 @@ pub struct Nvcc {
     pub release: String,
 }
 
-/// libNVVM, opened and asked.
+/// libNVVM, opened, and the version that it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nvvm {
     /// The library file.
@@ -108,7 +108,7 @@ pub fn find(env: &Env) -> Result<Cuda, Trouble> {
     })
 }
 
-/// Opens the toolkit's libNVVM and asks for its version, as the code
+/// Opens the toolkit's libNVVM and reads its version, as the code
 /// generator's first call to it would.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ pub fn nvvm(cuda: &Cuda) -> Result<Nvvm, Trouble> {
             "reinstall the toolkit for this machine's architecture",
         )
     })?;
-    // What is linked with -lnvvm asks for the SONAME when it starts.
+    // A program that is linked with -lnvvm loads it by its SONAME.
     if !dir.join("libnvvm.so.4").exists() {
         return Err(Trouble::new(
             format!(

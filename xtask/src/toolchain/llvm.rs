@@ -28,7 +28,7 @@ pub struct Llvm {
 
 /// Finds the LLVM that the build script would take: `LLVM_CONFIG`, else
 /// `llvm-config` in `PATH`. It must call itself 7.x and have the components and
-/// libraries that the build script asks for.
+/// libraries that the build script needs.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn find(env: &Env) -> Result<Llvm, Trouble> {
         ));
     }
     has_components(&version, &ask(&["--components"])?)?;
-    // llvm-config fails where the libraries of the asked kind are not there.
+    // llvm-config fails where the libraries of the requested kind are missing.
     let link = |how| {
         let args: Vec<&str> = [how, "--libs"].into_iter().chain(COMPONENTS).collect();
         env.run(&config, &args)

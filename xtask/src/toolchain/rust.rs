@@ -12,7 +12,7 @@ pub const GPU_TARGET: &str = "nvptx64-nvidia-cuda";
 /// One installed toolchain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
-    /// The channel it was asked for by, such as `1.95.0`.
+    /// The channel that was requested, such as `1.95.0`.
     pub channel: String,
     /// The folder that holds `bin` and `lib`.
     pub sysroot: PathBuf,
@@ -52,7 +52,7 @@ impl Toolchain {
         any_name(&lib, |name| name.starts_with("libcore-"))
     }
 
-    /// Asks the compiler for its version.
+    /// Reads the compiler's version.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ impl JitLog {
 impl Drop for JitLog {
     fn drop(&mut self) {
         // SAFETY: the bytes came from a box. Whoever has a log unloads the library before
-        // it ends, or leaves the buffer behind.
+        // it ends, or leaves the buffer unused.
         drop(unsafe { Box::from_raw(self.bytes) });
     }
 }

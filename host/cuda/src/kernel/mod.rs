@@ -242,7 +242,7 @@ impl<'rt> Kernel<'rt> {
     /// # Errors
     ///
     /// - 1 `cudaErrorInvalidValue` if the arguments are not those that the kernel's
-    ///   parameters ask for.
+    ///   parameters require.
     /// - 9 `cudaErrorInvalidConfiguration` for a grid or a block that the device does not
     ///   allow.
     /// - 400 `cudaErrorInvalidResourceHandle` for a stream of another [`Runtime`].
@@ -292,7 +292,7 @@ impl<'rt> Kernel<'rt> {
         let (grid, block) = (config.grid, config.block);
         let (call, code) = match self.function {
             Function::Runtime(kernel) => {
-                // SAFETY: the kernel is loaded and the stream is alive. The arguments are
+                // SAFETY: the kernel is loaded and the stream is live. The arguments are
                 // those of the kernel's parameters, in number and in size, and the call
                 // copies them. What the kernel accesses is the promise of whoever launches.
                 let code = unsafe {
@@ -355,7 +355,7 @@ impl<'rt> Kernel<'rt> {
                     kernel_params: pointers.as_mut_ptr(),
                     extra: ptr::null_mut(),
                 };
-                // SAFETY: the graph is alive and the dependencies are nodes of it. The
+                // SAFETY: the graph is live and the dependencies are nodes of it. The
                 // kernel is loaded; the arguments are those of its parameters, in number
                 // and in size, and the call copies them. The pointers are valid for its
                 // reads and writes.

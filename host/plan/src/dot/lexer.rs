@@ -48,7 +48,7 @@ pub(super) struct Lexer<R> {
     input: R,
     chunk: Vec<u8>,
     next: usize,
-    /// The line of the next byte, and how many bytes of it are behind.
+    /// The line of the next byte, and how many bytes of that line come before it.
     here: Position,
     /// Where the last token began.
     pub(super) token_at: Position,

@@ -12,7 +12,7 @@ pub(super) struct Attributes {
     /// The label's text, escapes as in the file.
     label: Vec<u8>,
     has_label: bool,
-    /// The shape, which tells kernels in dumps without the verbose flag.
+    /// The shape, which identifies kernels in dumps without the verbose flag.
     pub(super) shape: Vec<u8>,
     /// The name of the attribute at hand, and the value of one that says nothing here.
     key: Vec<u8>,
@@ -177,7 +177,7 @@ impl<R: Read> Parser<R> {
         Ok(())
     }
 
-    /// Reads `[...]`, any number of them; tells whether there was one.
+    /// Reads `[...]`, any number of them; returns whether there was one.
     fn attributes(&mut self, attributes: &mut Attributes) -> Result<bool, DotError> {
         attributes.has_label = false;
         attributes.shape.clear();

@@ -86,7 +86,7 @@ pub enum Severity {
     Hazard,
     /// Memory can be saved.
     Saving,
-    /// To know.
+    /// Information.
     Note,
 }
 
@@ -106,7 +106,7 @@ struct Search<'g> {
     cut_short: bool,
 }
 
-/// Everything there is to find about a graph without a cycle. `frees_known` tells for
+/// All findings about a graph without a cycle. `frees_known` tells for
 /// free nodes of other graphs' allocations whether one of them allocates that.
 #[must_use]
 pub fn find(

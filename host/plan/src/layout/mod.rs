@@ -79,7 +79,7 @@ pub struct Layout {
     pub base: u64,
     /// Where they end, after the last byte.
     pub end: u64,
-    /// What one launch of the graph alone leaves reserved, where the rule tells.
+    /// What one launch of the graph alone leaves reserved, where the rule determines it.
     pub reserved_bytes: Option<u64>,
     /// What a launch maps, where child graphs have memory nodes; else the allocations.
     /// At the addresses that the rule gives.
@@ -167,7 +167,7 @@ impl fmt::Display for Refused {
 pub struct Change {
     /// Edges more, (earlier, later) in the order of creation.
     pub edges: Vec<(NodeIndex, NodeIndex)>,
-    /// An alloc node that asks for other bytes.
+    /// An alloc node that requests other bytes.
     pub size: Option<(NodeIndex, u64)>,
     /// Alloc nodes that are left out, with their free nodes.
     pub without: BTreeSet<NodeIndex>,

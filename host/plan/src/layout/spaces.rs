@@ -72,7 +72,7 @@ struct Open {
     /// Where the child graph begins; none for the graph itself.
     begin: Option<NodeIndex>,
     is_early: bool,
-    /// The nodes that memory was set aside at for child graphs.
+    /// The nodes at which addresses were reserved for child graphs.
     lends_at: BTreeSet<usize>,
 }
 

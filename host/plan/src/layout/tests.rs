@@ -161,7 +161,7 @@ fn r26_child_graphs_take_the_memory_that_was_measured() {
             None => unexplained.push(name.clone()),
         }
     }
-    // Where the segments of their addresses lie, only the driver knows.
+    // A dump does not say where the segments of their addresses lie.
     assert_eq!(unexplained, ["r022", "r029"]);
 }
 

@@ -15,7 +15,7 @@ pub(super) struct ScenarioFile {
     pub(super) about: String,
     #[serde(default)]
     pub(super) graph: Vec<Spanned<GraphEntry>>,
-    /// Files of before the first release call it `programme`.
+    /// Files from before the first release name it `programme`.
     #[serde(default, alias = "programme")]
     pub(super) schedule: Schedule,
 }

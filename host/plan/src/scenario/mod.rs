@@ -20,7 +20,7 @@ use super::graph::{Freed, Graph, Kind, Node, NodeIndex};
 pub const FORMAT: i64 = 1;
 
 /// The most graphs, streams, and steps that a scenario may unfold to: each graph is
-/// built, so a small file must not ask for millions.
+/// built, so a small file must not request millions.
 pub const MOST_OBJECTS: usize = 100_000;
 
 /// A whole scenario.

@@ -144,8 +144,8 @@ fn compare(
             let line = format!(
                 "{}: planned {}, measured {}",
                 step.label,
-                told(&step.planned),
-                told(outcome)
+                in_words(&step.planned),
+                in_words(outcome)
             );
             if same_code && (not_at_once || fewer || fewer_before) {
                 verdict = verdict.max(Verdict::Inconclusive);
@@ -201,11 +201,11 @@ fn compare(
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn in_words(outcome: &Outcome) -> String {
     let reserved = outcome
         .reserved_bytes
         .map_or(String::new(), |bytes| format!(" of {bytes} reserved"));
-    let mut told = match &outcome.failure {
+    let mut text = match &outcome.failure {
         Some(failure) => format!(
             "{} {} and {} used{reserved}",
             failure.code, failure.name, outcome.used_bytes
@@ -213,12 +213,12 @@ fn told(outcome: &Outcome) -> String {
         None => format!("{} used{reserved}", outcome.used_bytes),
     };
     for other in &outcome.other_devices {
-        told += &format!(
+        text += &format!(
             ", {} used of {} reserved",
             other.used_bytes, other.reserved_bytes
         );
     }
-    told
+    text
 }
 
 /// The same schedules for graphs too large to simulate, from their

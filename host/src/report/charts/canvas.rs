@@ -7,13 +7,13 @@ use crate::results::Action;
 /// Colors and strokes, for the page and for each SVG file. In both color schemes text
 /// has a contrast of at least 4.5 to the background, and marks of at least 3.
 pub(in super::super) const STYLE: &str = "\
-:root{--ground:#fff;--text:#1c2128;--muted:#57606a;--line:#d0d7de;--used:#2563eb;\
+:root{--background:#fff;--text:#1c2128;--muted:#57606a;--line:#d0d7de;--used:#2563eb;\
 --used-soft:#bfd3fb;--reserved:#b45309;--mark:#1c2128;--pass:#116329;--fail:#b3261e;\
 --unsure:#7d4e00;--panel:#f6f8fa}\
-@media(prefers-color-scheme:dark){:root{--ground:#0f141a;--text:#e6edf3;--muted:#9aa7b4;\
+@media(prefers-color-scheme:dark){:root{--background:#0f141a;--text:#e6edf3;--muted:#9aa7b4;\
 --line:#39424d;--used:#6ea8fe;--used-soft:#1f3f70;--reserved:#f0a24b;--mark:#e6edf3;\
 --pass:#56d364;--fail:#ff8078;--unsure:#e3b341;--panel:#171d25}}\
-.chart{display:block;font:12px system-ui,sans-serif;background:var(--ground)}\
+.chart{display:block;font:12px system-ui,sans-serif;background:var(--background)}\
 .chart text{fill:var(--text)}.chart .muted{fill:var(--muted)}\
 .chart .grid{stroke:var(--line);stroke-width:1;fill:none}\
 .chart .used-area{fill:var(--used-soft);stroke:none}\
@@ -26,7 +26,7 @@ pub(in super::super) const STYLE: &str = "\
 .chart .call{fill:var(--used)}\
 .chart .block{fill:var(--used-soft);stroke:var(--used);stroke-width:1.5}\
 .chart .tie{stroke:var(--used);stroke-width:1.5;fill:none}\
-.chart .asked{stroke:var(--reserved);stroke-width:2}\
+.chart .queried{stroke:var(--reserved);stroke-width:2}\
 .chart .hit{fill:transparent}.chart .hit:hover{fill:var(--muted);fill-opacity:.18}";
 
 /// The approximate width of a letter.

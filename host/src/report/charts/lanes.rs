@@ -131,7 +131,7 @@ fn draw(
         entries.push((Key::Area("run"), "graph runs, derived"));
     }
     if queried.is_some() {
-        entries.push((Key::Line("asked"), "streams queried"));
+        entries.push((Key::Line("queried"), "streams queried"));
     }
     let top = legend_height(width, &entries) + 8.0;
     let bottom = top + lanes as f64 * LANE;
@@ -186,7 +186,7 @@ fn draw(
     }
     if let Some(queried) = queried {
         let x = x_of(queried);
-        canvas.line((x, top - 4.0), (x, bottom), "asked");
+        canvas.line((x, top - 4.0), (x, bottom), "queried");
     }
     canvas.finish()
 }

@@ -68,7 +68,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
                 continue;
             }
             let streams = streams(graphs, many);
-            // New processes, so that what a number of graphs leaves behind in the
+            // New processes, so that what a number of graphs leaves in the
             // host's memory is not the next one's.
             let mut sides = bed.sides()?;
             // The first round also takes memory from the system, which later ones
