@@ -5,7 +5,8 @@ use cudart_model::c_api::UNSUPPORTED;
 use crate::nvcc::{fat_binary, recorded};
 use crate::{command, linked, run};
 
-/// The part of the program that makes calls of one kind, how many lines of its output are
+/// The part of the program that makes calls of one kind (`pools` is recorded and not compared:
+/// pools other than the default one are not simulated), how many lines of its output are
 /// compared, and values that are not those of the H200, with the reason.
 const SECTIONS: [(&str, usize, &[&str]); 5] = [
     ("rows", 47, &[]),

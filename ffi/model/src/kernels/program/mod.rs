@@ -6,6 +6,7 @@
 //! barrier, and blocks one after the other. An entry with any other instruction has no
 //! [`Program`]: it takes its time and writes nothing.
 
+mod floats;
 mod lanes;
 mod operation;
 mod printf;

@@ -6,6 +6,7 @@
 
 use std::array::from_fn;
 
+use super::floats;
 use super::lanes::{self, Lanes};
 use super::operation::{
     Address, Instruction, Logic, Operation, Predicate, Reg, Shuffle, Space, Type, Vote,
@@ -415,7 +416,7 @@ impl<const N: usize> Warp<N> {
                 c,
             } => (
                 to,
-                lanes::float(how, double, mode, [a, b, c].map(|r| self.get(r))),
+                floats::float(how, double, mode, [a, b, c].map(|r| self.get(r))),
             ),
             Operation::ToInteger {
                 to,
@@ -423,13 +424,16 @@ impl<const N: usize> Warp<N> {
                 double,
                 round,
                 target,
-            } => (to, lanes::to_integer(self.get(from), double, round, target)),
+            } => (
+                to,
+                floats::to_integer(self.get(from), double, round, target),
+            ),
             Operation::FromInteger {
                 to,
                 from,
                 source,
                 double,
-            } => (to, lanes::from_integer(self.get(from), source, double)),
+            } => (to, floats::from_integer(self.get(from), source, double)),
             Operation::FloatToFloat {
                 to,
                 from,
@@ -441,7 +445,7 @@ impl<const N: usize> Warp<N> {
                 let doubles = [from_double, to_double];
                 (
                     to,
-                    lanes::float_to_float(self.get(from), doubles, round, mode),
+                    floats::float_to_float(self.get(from), doubles, round, mode),
                 )
             }
             Operation::Compare {

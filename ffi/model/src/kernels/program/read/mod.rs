@@ -1,6 +1,7 @@
 //! Reading a PTX body into a [`Program`]: statements, names, and calls of functions, whose
 //! bodies are put in the place of the call.
 
+mod arithmetic;
 mod decode;
 
 use std::collections::HashMap;
