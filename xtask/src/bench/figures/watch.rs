@@ -62,7 +62,7 @@ fn launches(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
             break;
         }
         let result = bed.scratch.path().join(format!("watched-{process}.json"));
-        let mut sides = [bed.ours()?, bed.ours_watched(&result)?];
+        let mut sides = pair(process, || bed.ours(), || bed.ours_watched(&result))?;
         let mut made = 0;
         for (graph, &(_, bytes, _)) in GRAPHS.iter().enumerate() {
             let request = format!("relaunch bytes={bytes} launches={LAUNCHES} batch={BATCH}");
@@ -114,16 +114,21 @@ fn training(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
             break;
         }
         let result = bed.scratch.path().join(format!("training-{process}.json"));
-        let first = match bed.training(None) {
-            Ok(first) => first,
-            Err(error) => {
+        let both = pair(
+            process,
+            || bed.training(None),
+            || bed.training(Some(&result)),
+        );
+        let mut sides = match both {
+            Ok(sides) => sides,
+            Err(error) if process == 0 => {
                 figure.skipped.push(format!(
                     "the {what}: python3 cannot run PyTorch on a GPU ({error:#})"
                 ));
                 return Ok(());
             }
+            Err(error) => return Err(error),
         };
-        let mut sides: [Side; 2] = [first, bed.training(Some(&result))?];
         take_turns(&mut sides, 1, limit, &request)?;
         let answers = take_turns(&mut sides, bed.repeat(STEP_ROUNDS), limit, &request)?;
         drop(sides);
@@ -155,6 +160,21 @@ fn training(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
         bed.not_judged(),
     );
     Ok(())
+}
+
+/// A program alone and watched. Which of them starts first changes from pair to pair: the
+/// second may get other memory of the device, which makes it slower or faster.
+fn pair(
+    process: usize,
+    alone: impl FnOnce() -> anyhow::Result<Side>,
+    watched: impl FnOnce() -> anyhow::Result<Side>,
+) -> anyhow::Result<[Side; 2]> {
+    if process.is_multiple_of(2) {
+        Ok([alone()?, watched()?])
+    } else {
+        let watched = watched()?;
+        Ok([alone()?, watched])
+    }
 }
 
 /// The number of launches of all graph execs in a result of `watch`.
