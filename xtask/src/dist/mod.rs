@@ -30,6 +30,10 @@ pub struct Args {
     /// Make a Python wheel for Linux with glibc 2.17 or later, instead of the archive.
     #[arg(long, conflicts_with_all = ["output", "program"])]
     pub wheel: bool,
+    /// Build the wheel for this target, such as aarch64-unknown-linux-gnu, instead of this
+    /// machine's.
+    #[arg(long, requires = "wheel", value_name = "TARGET")]
+    pub target: Option<String>,
     /// Build the wheel with this profile; `quick` builds in a minute what is only tried.
     #[arg(
         long,
@@ -77,7 +81,7 @@ const FILES: [&str; 7] = [
 /// When the program cannot be built or run, or a file cannot be written.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     if args.wheel {
-        return wheel::run(root, &args.profile);
+        return wheel::run(root, &args.profile, args.target.as_deref());
     }
     let program = host::program(args.program.as_deref(), root)?;
     let outputs = Outputs::new([&program]);

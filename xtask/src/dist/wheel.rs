@@ -13,6 +13,7 @@ use anyhow::Context;
 
 use super::checksum;
 use crate::host;
+use crate::portable::Compiler;
 use crate::trouble::Trouble;
 use crate::{notices, wheels};
 
@@ -30,7 +31,7 @@ const LIBRARIES: [(&str, &str); 2] = [
 /// # Errors
 ///
 /// On another system than Linux, and when a tool cannot be fetched or fails.
-pub fn run(root: &Path, profile: &str) -> anyhow::Result<ExitCode> {
+pub fn run(root: &Path, profile: &str, target: Option<&str>) -> anyhow::Result<ExitCode> {
     if !cfg!(target_os = "linux") {
         return Err(Trouble::new(
             "the wheel is for Linux, and is built there",
@@ -38,8 +39,11 @@ pub fn run(root: &Path, profile: &str) -> anyhow::Result<ExitCode> {
         )
         .into());
     }
-    let tools = Tools::fetch(root)?;
-    let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    let target = target.map_or_else(
+        || format!("{}-unknown-linux-gnu", env::consts::ARCH),
+        str::to_owned,
+    );
+    let tools = Tools::fetch(root, &target)?;
     tools.build_libraries(root, &target, profile)?;
     let project = stage(root, &host::target_folder(root).join(&target).join(profile))?;
     let out = host::target_folder(root).join("dist");
@@ -69,10 +73,17 @@ struct Tools {
     maturin: PathBuf,
     zigbuild: PathBuf,
     zig: PathBuf,
+    compiler: Compiler,
 }
 
 impl Tools {
-    fn fetch(root: &Path) -> anyhow::Result<Self> {
+    fn fetch(root: &Path, target: &str) -> anyhow::Result<Self> {
+        let compiler = Compiler::with_library(target).with_context(|| {
+            Trouble::new(
+                format!("no Rust compiler here has the standard library of {target}"),
+                format!("`rustup target add {target}`, or omit --target"),
+            )
+        })?;
         let maturin = wheels::fetch(root, "maturin", None)?;
         let zigbuild = wheels::fetch(root, "cargo-zigbuild", None)?;
         let zig = wheels::fetch(root, "ziglang", None)?;
@@ -80,6 +91,7 @@ impl Tools {
             maturin: wheels::file(&maturin, "scripts/maturin")?,
             zigbuild: wheels::file(&zigbuild, "scripts/cargo-zigbuild")?,
             zig: wheels::file(&zig, "ziglang/zig")?,
+            compiler,
         })
     }
 
@@ -88,6 +100,8 @@ impl Tools {
         let mut command = Command::new(tool);
         command
             .env("CARGO_ZIGBUILD_ZIG_PATH", &self.zig)
+            .env("CARGO", self.compiler.cargo_path())
+            .env("RUSTC", self.compiler.rustc_path())
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .stdout(Stdio::from(std::io::stderr()));

@@ -19,27 +19,38 @@ impl Compiler {
     /// that has the target's standard library comes before one that would have to build
     /// it.
     pub fn for_target(target: &str) -> Option<Self> {
-        let own = |variable: &str, name: &str| {
-            PathBuf::from(env::var_os(variable).unwrap_or_else(|| OsString::from(name)))
-        };
-        let candidates = [
-            (own("CARGO", "cargo"), own("RUSTC", "rustc")),
-            ("/usr/bin/cargo".into(), "/usr/bin/rustc".into()),
-        ];
-        let ready = candidates
-            .iter()
-            .find(|(_, rustc)| has_library(rustc, target))
-            .map(|found| (found, false));
-        let source = || {
-            let found = candidates.iter().find(|(_, rustc)| has_source(rustc));
-            found.map(|found| (found, true))
-        };
-        let ((cargo, rustc), from_source) = ready.or_else(source)?;
-        Some(Self {
-            cargo: cargo.clone(),
-            rustc: rustc.clone(),
-            from_source,
+        Self::with_library(target).or_else(|| {
+            let found = candidates()
+                .into_iter()
+                .find(|(_, rustc)| has_source(rustc));
+            found.map(|(cargo, rustc)| Self {
+                cargo,
+                rustc,
+                from_source: true,
+            })
         })
+    }
+
+    /// The first that has the target's standard library.
+    pub fn with_library(target: &str) -> Option<Self> {
+        let found = candidates()
+            .into_iter()
+            .find(|(_, rustc)| has_library(rustc, target));
+        found.map(|(cargo, rustc)| Self {
+            cargo,
+            rustc,
+            from_source: false,
+        })
+    }
+
+    /// The cargo.
+    pub fn cargo_path(&self) -> &Path {
+        &self.cargo
+    }
+
+    /// Its rustc.
+    pub fn rustc_path(&self) -> &Path {
+        &self.rustc
     }
 
     /// A cargo command that uses this compiler.
@@ -57,6 +68,17 @@ impl Compiler {
         }
         cargo
     }
+}
+
+/// This cargo with its rustc, then the system's.
+fn candidates() -> [(PathBuf, PathBuf); 2] {
+    let own = |variable: &str, name: &str| {
+        PathBuf::from(env::var_os(variable).unwrap_or_else(|| OsString::from(name)))
+    };
+    [
+        (own("CARGO", "cargo"), own("RUSTC", "rustc")),
+        ("/usr/bin/cargo".into(), "/usr/bin/rustc".into()),
+    ]
 }
 
 /// Where rustc has the standard library of a target.

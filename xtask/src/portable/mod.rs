@@ -17,7 +17,7 @@ use clap::ValueEnum;
 
 use crate::host;
 use crate::trouble::Trouble;
-use compiler::Compiler;
+pub use compiler::Compiler;
 
 /// Options of `cargo xtask portable`.
 #[derive(Debug, Clone, clap::Args)]
