@@ -28,6 +28,7 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
         return missing("a Rust compiler with the standard library of aarch64");
     };
     let program = [
+        "build",
         "--package",
         "graph-memory-footprint",
         "--bin",
@@ -35,6 +36,7 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
     ];
     let built = build(&compiler, root, TARGET, &gcc, &program)?;
     let libraries = [
+        "build",
         "--package",
         "cudart-model",
         "--package",
@@ -42,6 +44,9 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
         "--lib",
     ];
     build(&compiler, root, TARGET, &gcc, &libraries)?;
+    // The recorder is what runs on a machine with a GPU.
+    let recorder = ["check", "--package", "cudart-model", "--examples"];
+    build(&compiler, root, TARGET, &gcc, &recorder)?;
 
     let emulator: Vec<PathBuf> = vec![qemu, "-L".into(), LIBRARIES.into()];
     let mut command = emulator.clone();
@@ -56,12 +61,14 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
     foreign.plans()?;
     foreign.keeps_its_input()?;
     foreign.says_that_there_is_no_cuda()?;
-    watches(&foreign, &emulator, &gcc, &built)?;
+    for page_bytes in [4096, 65536] {
+        watches(&foreign, &emulator, &gcc, &built, page_bytes)?;
+    }
     Ok(Outcome::Passed)
 }
 
 /// What the watch library records of a C program with the simulated driver is what the
-/// program reads itself.
+/// program reads itself, with pages of this size: Grace has larger ones than x86-64.
 ///
 /// The program of this machine does the watching: the emulator starts no programs. Its own
 /// loader says that it cannot preload a library of another system, and goes on.
@@ -70,6 +77,7 @@ fn watches(
     emulator: &[PathBuf],
     gcc: &Path,
     built: &Path,
+    page_bytes: u32,
 ) -> anyhow::Result<()> {
     let program = foreign.scratch.join("measures");
     succeeds(
@@ -80,7 +88,7 @@ fn watches(
             .arg("-ldl"),
     )?;
     let driver = foreign.scratch.join("driver");
-    fs::create_dir(&driver)?;
+    fs::create_dir_all(&driver)?;
     fs::copy(
         built.join("libcudart_model.so"),
         driver.join("libcuda.so.1"),
@@ -95,6 +103,7 @@ fn watches(
         .arg(&recorded)
         .arg("--")
         .args(emulator)
+        .args(["-p", &page_bytes.to_string()])
         .arg("-E")
         .arg(format!("LD_LIBRARY_PATH={}", driver.display()))
         .arg(&program)

@@ -231,20 +231,20 @@ fn tool(name: &str, others: &[&str]) -> Option<PathBuf> {
     in_path.chain(others).find(|file| file.is_file())
 }
 
-/// Builds for a target, into a folder of its own.
+/// Builds for a target, into a folder of its own: `cargo COMMAND`.
 fn build(
     compiler: &Compiler,
     root: &Path,
     target: &str,
     linker: &Path,
-    packages: &[&str],
+    command: &[&str],
 ) -> anyhow::Result<PathBuf> {
     let into = host::target_folder(root).join("portable");
     let linker_of = target.to_uppercase().replace('-', "_");
     let mut cargo = compiler.cargo(root);
     cargo
-        .args(["build", "--quiet", "--target", target])
-        .args(packages)
+        .args(command)
+        .args(["--quiet", "--target", target])
         .env("CARGO_TARGET_DIR", &into)
         .env(format!("CARGO_TARGET_{linker_of}_LINKER"), linker)
         .env("CARGO_PROFILE_DEV_DEBUG", "0");

@@ -31,6 +31,7 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
         return missing("a Rust compiler with the standard library of Windows, or its source");
     };
     let program = [
+        "build",
         "--package",
         "graph-memory-footprint",
         "--bin",

@@ -5,7 +5,6 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 use cudart_ffi::{Cudart, Search, cudaDeviceProp, cudaError_t};
 use cudart_model::{ClockKind, Config};
@@ -131,13 +130,7 @@ fn device_name(cudart: &Cudart) -> anyhow::Result<String> {
         }
     };
     accept("cudaGetDeviceProperties", code)?;
-    let name: Vec<u8> = properties
-        .name
-        .iter()
-        .take_while(|&&byte| byte != 0)
-        .map(|&byte| byte.cast_unsigned())
-        .collect();
-    String::from_utf8(name).context("the device's name")
+    Ok(properties.name())
 }
 
 fn accept(call: &str, code: cudaError_t) -> anyhow::Result<()> {
