@@ -18,6 +18,9 @@ pub const WATCH_LIBRARY: Option<&str> = if cfg!(target_os = "linux") {
     None
 };
 
+/// The package of that library.
+const WATCH_PACKAGE: &str = "graph-memory-watch";
+
 /// The libraries that lie beside the program: the simulated runtime, and the watch library
 /// where there is one.
 pub fn libraries() -> Vec<String> {
@@ -26,9 +29,6 @@ pub fn libraries() -> Vec<String> {
     let watch = WATCH_LIBRARY.map(str::to_owned);
     [Some(model), watch].into_iter().flatten().collect()
 }
-
-/// The package of that library.
-const WATCH_PACKAGE: &str = "graph-memory-watch";
 
 /// The binary: the one that is named, else one built now, in release, with its libraries
 /// beside it.
@@ -40,21 +40,9 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
     if let Some(program) = named {
         return Ok(program.to_owned());
     }
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .current_dir(root)
-        .args(["build", "--quiet", "--release", "--package", PACKAGE])
-        .args(["--package", "cudart-model"])
-        .args(WATCH_LIBRARY.map_or(&[][..], |_| &["--package", WATCH_PACKAGE]))
-        .status()
-        .context("cannot start cargo")?;
-    if !status.success() {
-        return Err(Trouble::new(
-            format!("{PACKAGE} does not build"),
-            "see the compiler's messages above",
-        )
-        .into());
-    }
+    let mut packages = vec![PACKAGE, "cudart-model"];
+    packages.extend(WATCH_LIBRARY.map(|_| WATCH_PACKAGE));
+    build(root, "release", &packages)?;
     Ok(binary(root, "release"))
 }
 
@@ -67,17 +55,21 @@ pub fn build_watch_library(root: &Path, profile: &str) -> anyhow::Result<()> {
     if WATCH_LIBRARY.is_none() {
         return Ok(());
     }
+    build(root, profile, &[WATCH_PACKAGE])
+}
+
+fn build(root: &Path, profile: &str, packages: &[&str]) -> anyhow::Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .current_dir(root)
         .args(["build", "--quiet", "--profile", profile])
-        .args(["--package", WATCH_PACKAGE])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .status()
         .context("cannot start cargo")?;
     anyhow::ensure!(
         status.success(),
         Trouble::new(
-            format!("{WATCH_PACKAGE} does not build"),
+            format!("cargo could not build {}", packages.join(", ")),
             "see the compiler's messages above",
         )
     );

@@ -23,20 +23,19 @@ const OBJECTS: usize = 16;
 /// The most blocks to map at once: 1 GiB on an H200.
 const BLOCKS: u64 = 32;
 
-/// Kernels in the longer of the two graphs that tell the time of a kernel.
+/// Kernels in the longer of the two graphs from whose times that of a kernel is computed.
 const KERNELS: usize = 33;
 
 /// How long a stream is kept busy, so that the work behind it is in the queue before it
 /// begins, in milliseconds.
 const HEAD_START_MS: i64 = 2;
 
-const PER_KERNEL: usize = KERNELS - 1;
-
-/// Measures every cost.
+/// Measures every cost. `block` is the granularity of physical memory in bytes.
 pub fn all(
     runtime: &Runtime,
     device: &Device<'_>,
     kernel: &SpinKernel<'_>,
+    block: u64,
     to: &mut Settings,
 ) -> Result<()> {
     let bench = Bench {
@@ -47,14 +46,13 @@ pub fn all(
         work: Stream::new(runtime)?,
     };
     let mut cost = |name, us: f64| to.cost(name, us);
-    let call = bench.call_us()?;
-    cost("call", call);
+    cost("call", bench.call_us()?);
     cost("graph_create", bench.graph_create_us()?);
     cost("add_node", bench.add_node_us()?);
     cost("instantiate", bench.instantiate_us()?);
     let launch = bench.launch_us()?;
     cost("launch", launch);
-    let (map, unmap) = bench.mapping_us(launch)?;
+    let (map, unmap) = bench.mapping_us(block, launch)?;
     cost("map_block", map);
     cost("unmap_block", unmap);
     let (malloc, free) = bench.malloc_us()?;
@@ -142,13 +140,12 @@ impl<'rt> Bench<'rt, '_> {
 
     fn graph_create_us(&self) -> Result<f64> {
         let mut kept = Vec::new();
-        let us = self.each(OBJECTS, || {
+        self.each(OBJECTS, || {
             for _ in 0..OBJECTS {
                 kept.push(Graph::new(self.runtime, self.device.ordinal())?);
             }
             Ok(())
-        })?;
-        Ok(us)
+        })
     }
 
     /// Nodes of the three types that graphs with memory have.
@@ -198,11 +195,10 @@ impl<'rt> Bench<'rt, '_> {
     }
 
     /// What each block adds to a launch that maps it, and to the trim that unmaps it.
-    fn mapping_us(&self, launch: f64) -> Result<(f64, f64)> {
+    fn mapping_us(&self, block: u64, launch: f64) -> Result<(f64, f64)> {
         let memory = self.device.graph_memory();
         memory.trim()?;
         let free = memory.snapshot()?.device_free_bytes;
-        let block = self.mapped_by_one_byte()?;
         let blocks = (free / 4 / block.max(1)).clamp(1, BLOCKS);
         let exec = self.exec(block.saturating_mul(blocks))?;
         // The first graph with memory nodes in a process costs more, once.
@@ -215,16 +211,6 @@ impl<'rt> Bench<'rt, '_> {
             unmap.push(self.us(|| memory.trim())? / blocks as f64);
         }
         Ok((median(map).max(0.0), median(unmap)))
-    }
-
-    fn mapped_by_one_byte(&self) -> Result<u64> {
-        let memory = self.device.graph_memory();
-        let exec = self.exec(1)?;
-        self.launch(&exec)?;
-        let mapped = memory.used_bytes()?;
-        exec.destroy()?;
-        memory.trim()?;
-        Ok(mapped)
     }
 
     /// `cudaMalloc` and `cudaFree` of 64 MiB, or of less where there is less.
@@ -268,7 +254,7 @@ impl<'rt> Bench<'rt, '_> {
             let many = self.on_device_once(&many, head_start)?;
             // The first launches load the kernel.
             if round > 0 {
-                let each = (many - one) / PER_KERNEL as f64;
+                let each = (many - one) / (KERNELS - 1) as f64;
                 kernel.push(each);
                 graph.push(one - each);
             }

@@ -93,9 +93,9 @@ fn measure(
     let mut settings = Settings::new(Profile::default());
     device.make_current()?;
     sizes::device(runtime, &device, &mut settings)?;
-    sizes::memory(runtime, &device, &mut settings)?;
+    let block = sizes::memory(runtime, &device, &mut settings)?;
     let (kernel, load_us) = costs::load(runtime, &device, source, on.kernel_route.into())?;
-    costs::all(runtime, &device, &kernel, &mut settings)?;
+    costs::all(runtime, &device, &kernel, block, &mut settings)?;
     settings.cost("load_library", load_us);
     Ok(settings)
 }

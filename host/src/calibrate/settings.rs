@@ -64,7 +64,7 @@ impl Settings {
     ) {
         match number {
             Some(number) => self.measured(section, name, grouped(number.into())),
-            None => self.taken_over(section, name, "the runtime does not tell"),
+            None => self.taken_over(section, name, "the runtime has no answer"),
         }
     }
 

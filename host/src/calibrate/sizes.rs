@@ -1,4 +1,4 @@
-//! What the device says of itself, and the sizes and addresses of its graph memory.
+//! The device's properties, and the sizes and addresses of its graph memory.
 
 use cuda_graphs::{Device, Graph, Result, Runtime, Stream};
 
@@ -34,8 +34,9 @@ pub fn device(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Resu
     Ok(())
 }
 
-/// Sizes and addresses. Nothing in this process may have allocated graph memory before.
-pub fn memory(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Result<()> {
+/// Sizes and addresses; returns the bytes that an allocation of one byte maps. Nothing in
+/// this process may have allocated graph memory before.
+pub fn memory(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Result<u64> {
     let graph_memory = device.graph_memory();
     let before = graph_memory.snapshot()?;
     to.number("memory", "total_bytes", Some(before.device_total_bytes));
@@ -53,7 +54,7 @@ pub fn memory(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Resu
         addresses.push(graph.add_alloc(&[], 1)?.address.0);
     }
     to.address("memory", "first_graph_address", addresses.first().copied());
-    // The driver may hand them out in any order.
+    // They need not ascend.
     addresses.sort_unstable();
     let steps = addresses.windows(2).filter_map(|pair| match pair {
         [low, high] => high.checked_sub(*low),
@@ -78,7 +79,7 @@ pub fn memory(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Resu
         Some(step) => to.number("memory", "address_step", Some(step)),
         None => to.taken_over("memory", "address_step", "allocations share an address"),
     }
-    Ok(())
+    Ok(one)
 }
 
 /// Bytes that a launch of a graph with one allocation of this size maps.

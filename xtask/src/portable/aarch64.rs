@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{Compiler, Foreign, Outcome, build, shown, succeeds, tool};
+use super::{Compiler, Foreign, Outcome, PROGRAM, build, shown, succeeds, tool};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// Where the libraries of the cross compiler are.
@@ -17,24 +17,18 @@ const MEASURES: &str = "ffi/watch/tests/support/c/measures.c";
 const MEASURES_EXIT: i32 = 7;
 
 pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outcome> {
-    let missing = |what: &str| Ok(Outcome::Skipped(format!("{what} is missing; see --help")));
     let Some(qemu) = tool("qemu-aarch64", &[]) else {
-        return missing("qemu-aarch64");
+        return Ok(Outcome::missing("qemu-aarch64"));
     };
     let Some(gcc) = tool("aarch64-linux-gnu-gcc", &[]) else {
-        return missing("aarch64-linux-gnu-gcc");
+        return Ok(Outcome::missing("aarch64-linux-gnu-gcc"));
     };
     let Some(compiler) = Compiler::for_target(TARGET) else {
-        return missing("a Rust compiler with the standard library of aarch64");
+        return Ok(Outcome::missing(
+            "a Rust compiler with the standard library of aarch64",
+        ));
     };
-    let program = [
-        "build",
-        "--package",
-        "graph-memory-footprint",
-        "--bin",
-        "graph-memory-footprint",
-    ];
-    let built = build(&compiler, root, TARGET, &gcc, &program)?;
+    let built = build(&compiler, root, TARGET, &gcc, &PROGRAM)?;
     let libraries = [
         "build",
         "--package",
@@ -57,10 +51,7 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
         root,
         scratch,
     };
-    foreign.runs_the_experiments()?;
-    foreign.plans()?;
-    foreign.keeps_its_input()?;
-    foreign.says_that_there_is_no_cuda()?;
+    foreign.answers_like_this_machine()?;
     for page_bytes in [4096, 65536] {
         watches(&foreign, &emulator, &gcc, &built, page_bytes)?;
     }

@@ -104,7 +104,24 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(fails)))
 }
 
+/// cargo's command for the program.
+const PROGRAM: [&str; 5] = ["build", "--package", host::PACKAGE, "--bin", host::PACKAGE];
+
+impl Outcome {
+    fn missing(what: &str) -> Self {
+        Self::Skipped(format!("{what} is missing; see --help"))
+    }
+}
+
 impl Foreign<'_> {
+    /// Every check that does not depend on the system.
+    fn answers_like_this_machine(&self) -> anyhow::Result<()> {
+        self.runs_the_experiments()?;
+        self.plans()?;
+        self.keeps_its_input()?;
+        self.says_that_there_is_no_cuda()
+    }
+
     /// The four experiments pass, and every step has the same memory as on this machine.
     fn runs_the_experiments(&self) -> anyhow::Result<()> {
         let experiments = ["--backend", "simulated", "--format", "json", "--output"];

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Compiler, Foreign, Outcome, build, succeeds, tool};
+use super::{Compiler, Foreign, Outcome, PROGRAM, build, succeeds, tool};
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 /// Debian has it outside of `PATH`.
@@ -20,24 +20,18 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) {
 ";
 
 pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outcome> {
-    let missing = |what: &str| Ok(Outcome::Skipped(format!("{what} is missing; see --help")));
     let Some(wine) = tool("wine64", &[WINE]) else {
-        return missing("wine64");
+        return Ok(Outcome::missing("wine64"));
     };
     let Some(gcc) = tool("x86_64-w64-mingw32-gcc", &[]) else {
-        return missing("x86_64-w64-mingw32-gcc");
+        return Ok(Outcome::missing("x86_64-w64-mingw32-gcc"));
     };
     let Some(compiler) = Compiler::for_target(TARGET) else {
-        return missing("a Rust compiler with the standard library of Windows, or its source");
+        return Ok(Outcome::missing(
+            "a Rust compiler with the standard library of Windows, or its source",
+        ));
     };
-    let program = [
-        "build",
-        "--package",
-        "graph-memory-footprint",
-        "--bin",
-        "graph-memory-footprint",
-    ];
-    let built = build(&compiler, root, TARGET, &gcc, &program)?;
+    let built = build(&compiler, root, TARGET, &gcc, &PROGRAM)?;
     // Windows looks for libraries beside the program.
     let here = scratch.join("graph-memory-footprint.exe");
     fs::copy(built.join("graph-memory-footprint.exe"), &here)?;
@@ -63,9 +57,6 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
         root,
         scratch,
     };
-    foreign.runs_the_experiments()?;
-    foreign.plans()?;
-    foreign.keeps_its_input()?;
-    foreign.says_that_there_is_no_cuda()?;
+    foreign.answers_like_this_machine()?;
     Ok(Outcome::Passed)
 }

@@ -18,7 +18,7 @@ fn a_dump_is_planned_with_the_drivers_addresses_and_without() {
         assert_eq!(memory["addresses"], source);
         assert_eq!(bytes(memory, "/footprint_bytes"), 128 * MIB);
         assert_eq!(bytes(memory, "/reserved_bytes"), 128 * MIB);
-        // What outlives the launch: its result, and what the capture kept.
+        // Left allocated after the launch: its result, and what the capture kept.
         assert_eq!(bytes(memory, "/kept_after_trim_bytes"), 64 * MIB);
         let relaunch = at(&plan, "/schedules/0/steps/2");
         assert_eq!(at(relaunch, "/planned/failure/code"), 1, "R18");

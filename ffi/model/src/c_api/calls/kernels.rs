@@ -7,7 +7,7 @@ use cudart_ffi::types::*;
 use super::super::entry::{Call, run};
 use super::super::nvcc::kernel_of;
 use super::super::pointers::{not_null, write};
-use super::kernel_request;
+use super::{kernel_request, launch_params};
 use crate::functions::FunctionId as F;
 use crate::runtime::Outcome;
 
@@ -181,14 +181,7 @@ pub(in crate::c_api) unsafe fn cudaLaunchCooperativeKernel(
 ) -> cudaError_t {
     run(F::cudaLaunchCooperativeKernel, |call| {
         let device = call.thread.device;
-        let given = cudaKernelNodeParams {
-            func: func.cast_mut(),
-            grid_dim,
-            block_dim,
-            shared_mem_bytes: u32::try_from(shared_mem_bytes).unwrap_or(u32::MAX),
-            kernel_params: args,
-            extra: core::ptr::null_mut(),
-        };
+        let given = launch_params(func, grid_dim, block_dim, shared_mem_bytes, args);
         // SAFETY: the program promises one pointer a parameter.
         let (request, arguments) = unsafe { kernel_request(call, given)? };
         call.runtime().fits_at_once(&request)?;

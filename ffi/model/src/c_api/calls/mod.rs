@@ -293,6 +293,24 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
     })
 }
 
+/// The arguments of a launch, as a kernel node has them.
+fn launch_params(
+    func: *const c_void,
+    grid_dim: dim3,
+    block_dim: dim3,
+    shared_mem_bytes: usize,
+    kernel_params: *mut *mut c_void,
+) -> cudaKernelNodeParams {
+    cudaKernelNodeParams {
+        func: func.cast_mut(),
+        grid_dim,
+        block_dim,
+        shared_mem_bytes: u32::try_from(shared_mem_bytes).unwrap_or(u32::MAX),
+        kernel_params,
+        extra: core::ptr::null_mut(),
+    }
+}
+
 /// What a kernel node is to launch, with the values of its arguments. Policy: a packed
 /// argument buffer (`extra`) is not read.
 ///

@@ -34,6 +34,27 @@ fn rows(
     })
 }
 
+/// A copy that the call waits for without a stream, and not in one.
+fn copy_rows(
+    function: F,
+    to: (*mut c_void, usize),
+    from: (*const c_void, usize),
+    extent: (usize, usize),
+    kind: cudaMemcpyKind,
+    stream: Option<cudaStream_t>,
+) -> cudaError_t {
+    run(function, |call| {
+        let device = call.thread.device;
+        let rows = rows(call, to, from, extent, kind)?;
+        let into = stream.map_or(0, |stream| stream.0 as u64);
+        let end = call.runtime().copy_rows(&rows, into, device)?;
+        if stream.is_none() {
+            call.wait_until(end);
+        }
+        Ok(())
+    })
+}
+
 pub(in crate::c_api) unsafe fn cudaMemcpy2D(
     dst: *mut c_void,
     dst_pitch: usize,
@@ -43,19 +64,8 @@ pub(in crate::c_api) unsafe fn cudaMemcpy2D(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    run(F::cudaMemcpy2D, |call| {
-        let device = call.thread.device;
-        let rows = rows(
-            call,
-            (dst, dst_pitch),
-            (src, src_pitch),
-            (width, height),
-            kind,
-        )?;
-        let end = call.runtime().copy_rows(&rows, 0, device)?;
-        call.wait_until(end);
-        Ok(())
-    })
+    let (to, from) = ((dst, dst_pitch), (src, src_pitch));
+    copy_rows(F::cudaMemcpy2D, to, from, (width, height), kind, None)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
@@ -69,18 +79,9 @@ pub(in crate::c_api) unsafe fn cudaMemcpy2DAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    run(F::cudaMemcpy2DAsync, |call| {
-        let device = call.thread.device;
-        let rows = rows(
-            call,
-            (dst, dst_pitch),
-            (src, src_pitch),
-            (width, height),
-            kind,
-        )?;
-        call.runtime().copy_rows(&rows, stream.0 as u64, device)?;
-        Ok(())
-    })
+    let (to, from) = ((dst, dst_pitch), (src, src_pitch));
+    let extent = (width, height);
+    copy_rows(F::cudaMemcpy2DAsync, to, from, extent, kind, Some(stream))
 }
 
 fn fill_rows(
@@ -102,6 +103,16 @@ fn fill_rows(
     }))
 }
 
+fn set_rows(function: F, fill: Outcome<Option<Fill>>, stream: u64) -> cudaError_t {
+    run(function, |call| {
+        let device = call.thread.device;
+        match fill? {
+            Some(fill) => call.runtime().set_async(fill, stream, device),
+            None => Ok(()),
+        }
+    })
+}
+
 pub(in crate::c_api) unsafe fn cudaMemset2D(
     dev_ptr: *mut c_void,
     pitch: usize,
@@ -109,13 +120,8 @@ pub(in crate::c_api) unsafe fn cudaMemset2D(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    run(F::cudaMemset2D, |call| {
-        let device = call.thread.device;
-        match fill_rows(dev_ptr, pitch, value, (width, height))? {
-            Some(fill) => call.runtime().set_async(fill, 0, device),
-            None => Ok(()),
-        }
-    })
+    let fill = fill_rows(dev_ptr, pitch, value, (width, height));
+    set_rows(F::cudaMemset2D, fill, 0)
 }
 
 pub(in crate::c_api) unsafe fn cudaMemset2DAsync(
@@ -126,11 +132,6 @@ pub(in crate::c_api) unsafe fn cudaMemset2DAsync(
     height: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    run(F::cudaMemset2DAsync, |call| {
-        let device = call.thread.device;
-        match fill_rows(dev_ptr, pitch, value, (width, height))? {
-            Some(fill) => call.runtime().set_async(fill, stream.0 as u64, device),
-            None => Ok(()),
-        }
-    })
+    let fill = fill_rows(dev_ptr, pitch, value, (width, height));
+    set_rows(F::cudaMemset2DAsync, fill, stream.0 as u64)
 }

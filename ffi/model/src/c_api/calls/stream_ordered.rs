@@ -6,7 +6,7 @@ use cudart_ffi::types::*;
 
 use super::super::entry::run;
 use super::super::pointers::{not_null, write};
-use super::kernel_request;
+use super::{kernel_request, launch_params};
 use crate::functions::FunctionId as F;
 use crate::kernels::program::Arguments;
 use crate::objects::effects::CopyRequest;
@@ -129,14 +129,7 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernel(
 ) -> cudaError_t {
     run(F::cudaLaunchKernel, |call| {
         let device = call.thread.device;
-        let given = cudaKernelNodeParams {
-            func: func.cast_mut(),
-            grid_dim,
-            block_dim,
-            shared_mem_bytes: u32::try_from(shared_mem_bytes).unwrap_or(u32::MAX),
-            kernel_params: args,
-            extra: core::ptr::null_mut(),
-        };
+        let given = launch_params(func, grid_dim, block_dim, shared_mem_bytes, args);
         // SAFETY: the program promises one pointer a parameter.
         let (request, arguments) = unsafe { kernel_request(call, given)? };
         call.runtime()

@@ -104,6 +104,14 @@ impl Copy {
     }
 }
 
+/// A copy that the call waits for without a stream, and not in one.
+fn copy(function: F, copy: &Copy, stream: Option<cudaStream_t>) -> cudaError_t {
+    run(function, |call| match stream {
+        None => copy.make(call, 0, true),
+        Some(stream) => copy.make(call, stream.0 as u64, false),
+    })
+}
+
 pub(in crate::c_api) unsafe fn cudaMemcpyToSymbol(
     symbol: *const c_void,
     src: *const c_void,
@@ -111,18 +119,15 @@ pub(in crate::c_api) unsafe fn cudaMemcpyToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    run(F::cudaMemcpyToSymbol, |call| {
-        let other = src as u64;
-        let copy = Copy {
-            symbol,
-            other,
-            count,
-            offset,
-            kind,
-            writes: true,
-        };
-        copy.make(call, 0, true)
-    })
+    let of = Copy {
+        symbol,
+        other: src as u64,
+        count,
+        offset,
+        kind,
+        writes: true,
+    };
+    copy(F::cudaMemcpyToSymbol, &of, None)
 }
 
 pub(in crate::c_api) unsafe fn cudaMemcpyToSymbolAsync(
@@ -133,18 +138,15 @@ pub(in crate::c_api) unsafe fn cudaMemcpyToSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    run(F::cudaMemcpyToSymbolAsync, |call| {
-        let other = src as u64;
-        let copy = Copy {
-            symbol,
-            other,
-            count,
-            offset,
-            kind,
-            writes: true,
-        };
-        copy.make(call, stream.0 as u64, false)
-    })
+    let of = Copy {
+        symbol,
+        other: src as u64,
+        count,
+        offset,
+        kind,
+        writes: true,
+    };
+    copy(F::cudaMemcpyToSymbolAsync, &of, Some(stream))
 }
 
 pub(in crate::c_api) unsafe fn cudaMemcpyFromSymbol(
@@ -154,18 +156,15 @@ pub(in crate::c_api) unsafe fn cudaMemcpyFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    run(F::cudaMemcpyFromSymbol, |call| {
-        let other = dst as u64;
-        let copy = Copy {
-            symbol,
-            other,
-            count,
-            offset,
-            kind,
-            writes: false,
-        };
-        copy.make(call, 0, true)
-    })
+    let of = Copy {
+        symbol,
+        other: dst as u64,
+        count,
+        offset,
+        kind,
+        writes: false,
+    };
+    copy(F::cudaMemcpyFromSymbol, &of, None)
 }
 
 pub(in crate::c_api) unsafe fn cudaMemcpyFromSymbolAsync(
@@ -176,16 +175,13 @@ pub(in crate::c_api) unsafe fn cudaMemcpyFromSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    run(F::cudaMemcpyFromSymbolAsync, |call| {
-        let other = dst as u64;
-        let copy = Copy {
-            symbol,
-            other,
-            count,
-            offset,
-            kind,
-            writes: false,
-        };
-        copy.make(call, stream.0 as u64, false)
-    })
+    let of = Copy {
+        symbol,
+        other: dst as u64,
+        count,
+        offset,
+        kind,
+        writes: false,
+    };
+    copy(F::cudaMemcpyFromSymbolAsync, &of, Some(stream))
 }

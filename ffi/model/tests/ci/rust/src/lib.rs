@@ -1,4 +1,4 @@
-//! Squares numbers on a GPU, as a graph that is captured once and launched as often as asked.
+//! Squares numbers on a GPU, as a graph that is captured once and launched as often as requested.
 
 use std::error::Error;
 
@@ -29,7 +29,7 @@ const SQUARE: &str = "
 ///
 /// # Errors
 ///
-/// What the driver refuses.
+/// Those of the driver's calls.
 pub fn square(numbers: &[u32], times: u32) -> Result<Vec<u32>, Box<dyn Error>> {
     let context = CudaContext::new(0)?;
     // SAFETY: everything is on one stream. cudarc's events would order several, and a
