@@ -360,7 +360,7 @@ mod tests {
             ("block_mib = 32 ", "block_mib = 0 "),
             ("address_step = 512 ", "address_step = 500 "),
             ("clock_rate_khz = 1_980_000", "clock_rate_khz = 0"),
-            ("launch = 1.85 ", "launch = nan "),
+            ("launch = 2.3 ", "launch = nan "),
             (
                 "in_use_at_start_bytes = 552_402_944",
                 "in_use_at_start_bytes = 900_000_000_000",
