@@ -30,6 +30,7 @@ pub mod environment;
 pub mod loader;
 pub mod ptx;
 pub mod simulated_driver;
+pub mod simulated_runtime;
 pub mod table;
 mod trace;
 pub mod types;

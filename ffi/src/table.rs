@@ -146,6 +146,7 @@ macro_rules! presence {
         Presence::Model
     };
 }
+pub(crate) use presence;
 
 macro_rules! bind {
     (required, $name:ident, $resolve:ident, $missing:ident, $t:ty) => {{

@@ -18,14 +18,17 @@ pub const WATCH_LIBRARY: Option<&str> = if cfg!(target_os = "linux") {
     None
 };
 
-/// The package of that library.
+/// The package of the simulated runtime as a library.
+const SIMULATED_PACKAGE: &str = "cudart-simulated";
+
+/// The package of the watch library.
 const WATCH_PACKAGE: &str = "graph-memory-watch";
 
 /// The libraries that lie beside the program: the simulated runtime, and the watch library
 /// where there is one.
 pub fn libraries() -> Vec<String> {
     use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
-    let model = format!("{DLL_PREFIX}cudart_model{DLL_SUFFIX}");
+    let model = format!("{DLL_PREFIX}cudart_simulated{DLL_SUFFIX}");
     let watch = WATCH_LIBRARY.map(str::to_owned);
     [Some(model), watch].into_iter().flatten().collect()
 }
@@ -40,7 +43,7 @@ pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
     if let Some(program) = named {
         return Ok(program.to_owned());
     }
-    let mut packages = vec![PACKAGE, "cudart-model"];
+    let mut packages = vec![PACKAGE, SIMULATED_PACKAGE];
     packages.extend(WATCH_LIBRARY.map(|_| WATCH_PACKAGE));
     build(root, "release", &packages)?;
     Ok(binary(root, "release"))

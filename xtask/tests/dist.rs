@@ -19,7 +19,7 @@ fn the_archive_holds_a_program_that_runs_and_everything_around_it() {
         built.with_file_name("libgraph_memory_watch.so"),
     )
     .expect("a copy");
-    let model = format!("libcudart_model{}", std::env::consts::DLL_SUFFIX);
+    let model = format!("libcudart_simulated{}", std::env::consts::DLL_SUFFIX);
     fs::write(built.with_file_name(&model), "the simulated runtime").expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .arg("dist")

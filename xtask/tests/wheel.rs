@@ -89,7 +89,7 @@ fn pip_installs_the_wheel_and_it_runs_without_rust_and_a_compiler() {
     for file in [
         bin.join("graph-memory-footprint"),
         lib.join("libgraph_memory_watch.so"),
-        lib.join("libcudart_model.so"),
+        lib.join("libcudart_simulated.so"),
     ] {
         let newest = newest_glibc(&file);
         assert!(newest <= GLIBC, "{} needs glibc {newest:?}", file.display());
@@ -110,7 +110,7 @@ fn watches_a_c_program(bin: &Path, folder: &Path) {
     let driver = folder.join("driver");
     fs::create_dir(&driver).expect("a folder");
     fs::copy(
-        bin.join("../lib/libcudart_model.so"),
+        bin.join("../lib/libcudart_simulated.so"),
         driver.join("libcuda.so.1"),
     )
     .expect("a copy");

@@ -1,20 +1,8 @@
 //! The exported functions, as values to count and to name.
 
-use cudart_ffi::{Function, Presence};
-
-use crate::exports::{exported_functions, with_those_of_other_programs};
-
-macro_rules! presence {
-    (required) => {
-        Presence::Required
-    };
-    (optional) => {
-        Presence::Optional
-    };
-    (model) => {
-        Presence::Model
-    };
-}
+use cudart_ffi::Function;
+use cudart_ffi::simulated_runtime::SIMULATED_RUNTIME_FUNCTIONS;
+use cudart_ffi::simulated_runtime_functions;
 
 macro_rules! ids {
     ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
@@ -25,33 +13,21 @@ macro_rules! ids {
             $($name,)*
         }
 
-        /// Every function of the runtime that is exported, with its prototype: where that
-        /// differs between versions of CUDA, the one of 13.
-        pub const EXPORTS: &[Function] = &[
-            $(Function {
-                name: stringify!($name),
-                arguments: &[$((stringify!($arg), stringify!($ty))),*],
-                returns: stringify!($ret),
-                presence: presence!($presence),
-                since: stringify!($since),
-            },)*
-        ];
-
         impl FunctionId {
             /// Every function, in the order of the list.
-            pub const ALL: [Self; EXPORTS.len()] = [$(Self::$name,)*];
+            pub const ALL: [Self; SIMULATED_RUNTIME_FUNCTIONS.len()] = [$(Self::$name,)*];
         }
     };
 }
 
-exported_functions!(ids);
+simulated_runtime_functions!(ids);
 
 impl FunctionId {
     /// How many functions there are.
-    pub const COUNT: usize = EXPORTS.len();
+    pub const COUNT: usize = SIMULATED_RUNTIME_FUNCTIONS.len();
 
     fn line(self) -> Option<&'static Function> {
-        EXPORTS.get(self as usize)
+        SIMULATED_RUNTIME_FUNCTIONS.get(self as usize)
     }
 
     /// The C name.

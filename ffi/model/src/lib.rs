@@ -1,8 +1,8 @@
 //! A CUDA runtime without a GPU: graph memory that answers like the real one.
 //!
-//! The crate is a `libcudart` (as `libcudart_model.so`, with the C names) and a
-//! Rust library whose functions a host binds in its own process, by
-//! [`symbol`]. It knows nothing of the programs that call it.
+//! It exports the functions of libcudart and libcuda under their C names. A Rust program binds
+//! them in its own process with [`symbol`]; the package `cudart-simulated` is the same as a
+//! shared library.
 //!
 //! - [`c_api`] exports the C functions, and is the only unsafe code.
 //! - [`runtime`] is the state of one simulated runtime and what each call does to it.
@@ -17,7 +17,6 @@
 pub mod c_api;
 mod clock;
 mod errors;
-mod exports;
 mod faults;
 pub mod functions;
 mod instance;

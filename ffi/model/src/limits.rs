@@ -60,7 +60,7 @@
 //! - R55: calls from several threads are safe here. The real library promises
 //!   that for graphs only when the program keeps threads apart.
 //! - A forked child of a process that has used CUDA gets what an H200 answered
-//!   (`tests/built/fork.h200`). Where the H200's pool allocates in the child from memory
+//!   (`library/tests/library/fork.h200`). Where the H200's pool allocates in the child from memory
 //!   that it holds, this one does too.
 //!
 //! Adding a memory node takes time in the number of branches that its node is ordered

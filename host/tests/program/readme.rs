@@ -1,6 +1,6 @@
 //! Every command in README.md and `docs/` is run: the program's own commands here,
 //! cargo's by `.ci/run`, and Python programs that load the simulated runtime by
-//! `ffi/model/tests/built`.
+//! `ffi/model/library/tests/library`.
 //!
 //! A fenced block that is not run says why after its language, as in
 //! "```python not run: needs PyTorch and a GPU".

@@ -2,13 +2,13 @@
 
 use cudart_ffi::driver::{DRIVER_FUNCTIONS, NEWER_DRIVER_FUNCTIONS};
 use cudart_ffi::simulated_driver::{DriverFunction, SIMULATED_DRIVER_FUNCTIONS};
+use cudart_ffi::simulated_runtime::SIMULATED_RUNTIME_FUNCTIONS;
 use cudart_ffi::watched::WATCHED_FUNCTIONS;
 use cudart_ffi::{
     CONSTANTS, Constant, DRIVER_CONSTANTS, DRIVER_ENUMS, DRIVER_FLAGS, DRIVER_HANDLES,
     DRIVER_LAYOUTS, ENUMS, FLAGS, FUNCTIONS, Field, Function, HANDLES, LAYOUTS, Layout, Presence,
     Scalar,
 };
-use cudart_model::functions::EXPORTS;
 
 use super::runtimes::Release;
 
@@ -112,7 +112,7 @@ fn simulated_functions() -> Vec<Function> {
     let driver = SIMULATED_DRIVER_FUNCTIONS.iter().flat_map(named);
     // Those of the runtime that the table does not have.
     let tabled = |function: &Function| FUNCTIONS.iter().any(|line| line.name == function.name);
-    let runtime = EXPORTS
+    let runtime = SIMULATED_RUNTIME_FUNCTIONS
         .iter()
         .copied()
         .filter(|function| !tabled(function) && !WITHOUT_TYPES.contains(&function.name));

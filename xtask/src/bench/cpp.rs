@@ -166,7 +166,7 @@ mod tests {
         Kit {
             experiments: machine.path("e"),
             ours: machine.path("o"),
-            model: machine.path("libcudart_model.so"),
+            model: machine.path("libcudart_simulated.so"),
             watch: PathBuf::new(),
             training: PathBuf::new(),
             counterpart: machine.path("counterpart.cpp"),

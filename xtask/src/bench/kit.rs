@@ -20,7 +20,7 @@ const EXPERIMENTS: &str = "graph-memory-footprint";
 /// The Rust side of the comparison.
 const OURS: &str = "graph-memory-bench";
 /// The model runtime as a library.
-const MODEL: &str = "libcudart_model.so";
+const MODEL: &str = "libcudart_simulated.so";
 /// The library that `watch` preloads, found beside the program that runs the experiments.
 const WATCH: &str = "libgraph_memory_watch.so";
 /// The PyTorch program that is watched.
@@ -65,7 +65,7 @@ impl Kit {
                 "--package",
                 EXPERIMENTS,
                 "--package",
-                "cudart-model",
+                "cudart-simulated",
                 "--package",
                 "graph-memory-watch",
             ],
@@ -208,14 +208,14 @@ mod tests {
     #[test]
     fn programs_and_libraries_are_read_off_cargo_s_messages() {
         let messages = r#"
-{"reason":"compiler-artifact","executable":null,"filenames":["/t/release/libcudart_model.so","/t/release/libcudart_model.rlib"]}
+{"reason":"compiler-artifact","executable":null,"filenames":["/t/release/libcudart_simulated.so","/t/release/libcudart_simulated.rlib"]}
 {"reason":"compiler-artifact","executable":"/t/release/graph-memory-bench","filenames":["/t/release/graph-memory-bench"]}
 {"reason":"build-finished","success":true}
 warning: not JSON"#;
         assert_eq!(
             artifacts(messages),
             [
-                PathBuf::from("/t/release/libcudart_model.so"),
+                PathBuf::from("/t/release/libcudart_simulated.so"),
                 PathBuf::from("/t/release/graph-memory-bench"),
             ]
         );

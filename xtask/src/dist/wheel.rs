@@ -23,7 +23,7 @@ const GLIBC: &str = "2.17";
 /// Packages whose libraries the wheel holds, and the libraries.
 const LIBRARIES: [(&str, &str); 2] = [
     ("graph-memory-watch", "libgraph_memory_watch.so"),
-    ("cudart-model", "libcudart_model.so"),
+    ("cudart-simulated", "libcudart_simulated.so"),
 ];
 
 /// Writes the wheel below `target/dist`.

@@ -32,7 +32,7 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
     let libraries = [
         "build",
         "--package",
-        "cudart-model",
+        "cudart-simulated",
         "--package",
         "graph-memory-watch",
         "--lib",
@@ -81,7 +81,7 @@ fn watches(
     let driver = foreign.scratch.join("driver");
     fs::create_dir_all(&driver)?;
     fs::copy(
-        built.join("libcudart_model.so"),
+        built.join("libcudart_simulated.so"),
         driver.join("libcuda.so.1"),
     )
     .context("cannot copy the simulated driver")?;

@@ -3,7 +3,7 @@
 //! A forked child has a copy of the simulated runtime but none of the parent's other
 //! threads, so a lock that one of them had would never be released. The lock is therefore
 //! taken before every fork and released on both sides. As on an H200, CUDA that the
-//! parent has used cannot be used in the child: `tests/built/fork.h200` has what each call
+//! parent has used cannot be used in the child: `library/tests/library/fork.h200` has what each call
 //! returns there.
 
 use core::ffi::c_int;

@@ -32,9 +32,8 @@ pub use unsupported::{UNSUPPORTED, UNSUPPORTED_DRIVER};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;
 
+use cudart_ffi::simulated_runtime_functions;
 use cudart_ffi::types::*;
-
-use crate::exports::{exported_functions, with_those_of_other_programs};
 
 macro_rules! export {
     ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
@@ -68,4 +67,4 @@ macro_rules! export {
     };
 }
 
-exported_functions!(export);
+simulated_runtime_functions!(export);

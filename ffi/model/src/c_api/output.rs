@@ -11,7 +11,7 @@ unsafe extern "C" {
 }
 
 /// Whether text is written when a call of this function returns without an error: those with
-/// which it always was on an H200 (`tests/built/prints.h200`), with any stream.
+/// which it always was on an H200 (`library/tests/library/prints.h200`), with any stream.
 pub(super) fn is_written_by(function: F) -> bool {
     matches!(
         function,

@@ -1,6 +1,6 @@
 //! The fat binary that nvcc puts into a program: a container of PTX texts and machine code.
 //!
-//! The layout is not documented. It is the one of the files in `tests/data/nvcc`, which nvcc
+//! The layout is not documented. It is the one of the files in `library/tests/data/nvcc`, which nvcc
 //! 13.5 wrote.
 
 use std::io::Read as _;

@@ -1,5 +1,5 @@
 //! Stream capture as the H200 does it (driver 580, runtimes 11.8, 12.8 and 13.0):
-//! cases 08 and 09 of the measured ones. `tests/conformance/capture` has the recordings.
+//! cases 08 and 09 of the measured ones. `library/tests/capture` has the recordings.
 
 use std::ptr::null_mut;
 

@@ -37,7 +37,7 @@ fn programs() -> &'static Path {
         );
         let simulated = folder.path().join("simulated");
         fs::create_dir(&simulated).unwrap();
-        let model = deps().join("libcudart_model.so");
+        let model = deps().join("libcudart_simulated.so");
         fs::copy(model, simulated.join("libcuda.so.1")).unwrap();
         cc("measures.c", &folder.path().join("measures"), &["-ldl"]);
         cc(

@@ -2,7 +2,7 @@
 //! programs that name them start. A call returns 801 (`cudaErrorNotSupported`,
 //! `CUDA_ERROR_NOT_SUPPORTED`) and is named on standard error once.
 //!
-//! The lists are `tests/data/exports/*.txt` without what this crate has.
+//! The lists are `library/tests/data/exports/*.txt` without what this crate has.
 
 #![allow(non_snake_case, reason = "the C names")]
 

@@ -1,11 +1,12 @@
 //! The projects that `docs/ci.md` shows: the page has their files word for word, and their
 //! tests pass on the library that cargo built beside this test.
-#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::{command, library};
 
 /// The files that the page shows, in its order.
 const SHOWN: [&str; 14] = [
@@ -26,19 +27,11 @@ const SHOWN: [&str; 14] = [
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 fn projects() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ci")
-}
-
-/// The library that cargo built beside this test.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    let library = test.with_file_name("libcudart_model.so");
-    assert!(library.exists(), "cargo builds {}", library.display());
-    library
 }
 
 /// A copy of a project in a folder of its own, beside a link to this repository.
@@ -108,7 +101,7 @@ fn packages(project: &str) -> Option<PathBuf> {
 /// Runs a project's `test.sh` as it is in its folder.
 fn run(project: &str, packages: Option<&Path>) -> String {
     let folder = copy(project);
-    let mut script = Command::new("bash");
+    let mut script = command("bash");
     script
         .arg("test.sh")
         .current_dir(folder.path().join("project"))
@@ -119,13 +112,6 @@ fn run(project: &str, packages: Option<&Path>) -> String {
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("ci-target"),
         )
         .envs(packages.map(|packages| ("PYTHONPATH", packages)));
-    for name in [
-        "CUDART_MODEL_PROFILE",
-        "CUDART_MODEL_CLOCK",
-        "CUDART_MODEL_FAULT",
-    ] {
-        script.env_remove(name);
-    }
     let output = script.output().expect("bash starts");
     let both = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8_lossy(&both).into_owned();

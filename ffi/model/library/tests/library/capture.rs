@@ -1,13 +1,11 @@
 //! Stream capture and conditional nodes, checked against recordings of an H200: the same recorder, compiled
-//! from `conformance/capture/recorder.c`, runs the recorded programs on the built
+//! from `tests/capture/recorder.c`, runs the recorded programs on the built
 //! library, and every line has to be what it was on the GPU.
 //!
-//! `conformance/capture/README.md` has the language and says how to record.
-#![cfg(target_os = "linux")]
+//! `tests/capture/README.md` has the language and says how to record.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -31,31 +29,18 @@ const GENERATED: [(&str, &[&str]); 4] = [
     ("random-held-out", &["random", "201", "100"]),
 ];
 
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/conformance/capture")
-        .join(path)
+/// Runs a tool, which must succeed; `None` where it is not installed.
+fn succeeded(command: Command) -> Option<Output> {
+    let shown = format!("{command:?}");
+    let output = crate::run(command)?;
+    assert!(output.status.success(), "{shown}: {}", crate::text(&output));
+    Some(output)
 }
 
-/// Runs a tool; `None`, after saying so, where it is not installed. In CI it has to be.
-fn run(command: &mut Command) -> Option<Output> {
-    match command.output() {
-        Ok(output) => {
-            assert!(
-                output.status.success(),
-                "{command:?}: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
-            Some(output)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let tool = command.get_program().display();
-            assert!(std::env::var_os("CI").is_none(), "{tool} is not installed");
-            eprintln!("skipped: {tool} is not installed");
-            None
-        }
-        Err(error) => panic!("{command:?}: {error}"),
-    }
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/capture")
+        .join(path)
 }
 
 /// Lines by program.
@@ -131,7 +116,7 @@ fn recorder(folder: &Path) -> Option<PathBuf> {
         .arg(&program)
         .arg(here("recorder.c"))
         .args(["-ldl", "-lpthread"]);
-    run(&mut cc).map(|_| program)
+    succeeded(cc).map(|_| program)
 }
 
 fn simulate(recorder: &Path, folder: &Path, recorded: &Traces) -> Traces {
@@ -142,19 +127,13 @@ fn simulate(recorder: &Path, folder: &Path, recorded: &Traces) -> Traces {
     }
     let (programs, output) = (folder.join("programs"), folder.join("output"));
     std::fs::write(&programs, text).expect("a file in a folder of our own");
-    let library = std::env::current_exe()
-        .expect("a test has a path")
-        .with_file_name("libcudart_model.so");
-    let mut command = Command::new(recorder);
-    for name in [
-        "CUDART_MODEL_PROFILE",
-        "CUDART_MODEL_CLOCK",
-        "CUDART_MODEL_FAULT",
-    ] {
-        command.env_remove(name);
-    }
-    command.arg(&library).arg(&programs).arg(&output).arg("2");
-    run(&mut command).expect("just built");
+    let mut command = crate::command(recorder);
+    command
+        .arg(crate::library())
+        .arg(&programs)
+        .arg(&output)
+        .arg("2");
+    succeeded(command).expect("just built");
     parse(&std::fs::read_to_string(&output).expect("what the recorder wrote"))
 }
 
@@ -204,7 +183,7 @@ fn every_capture_program_is_recorded_as_it_stands() {
     for (what, arguments) in GENERATED {
         let mut python = Command::new("python3");
         python.arg(here("generate.py")).args(arguments);
-        let Some(output) = run(&mut python) else {
+        let Some(output) = succeeded(python) else {
             return;
         };
         let generated = parse(&String::from_utf8_lossy(&output.stdout));

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the test with nvcc from its wheel, and runs it without a GPU.
 set -eu
-model=${CUDART_MODEL:-$(python3 -c 'import sysconfig; print(sysconfig.get_path("data"))')/lib/libcudart_model.so}
+model=${CUDART_MODEL:-$(python3 -c 'import sysconfig; print(sysconfig.get_path("data"))')/lib/libcudart_simulated.so}
 mkdir -p simulated
 ln -sf "$model" simulated/libcudart.so.13
 ln -sf "$model" simulated/libcuda.so.1

@@ -1,4 +1,4 @@
-//! Link arguments of `libcudart_model.so` on Linux.
+//! Link arguments of `libcudart_simulated.so` on Linux.
 //!
 //! Programs that were linked with NVIDIA's libcudart ask for its symbols by version
 //! (`libcudart.so.12`). The dynamic loader accepts symbols without a version for that, but

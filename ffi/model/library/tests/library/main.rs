@@ -3,10 +3,12 @@
 #![cfg(target_os = "linux")]
 
 mod calls;
+mod capture;
 mod driver;
 mod fork;
 mod names;
 mod nvcc;
+mod projects;
 mod stress;
 
 use std::collections::BTreeSet;
@@ -22,14 +24,14 @@ use object::{Object, ObjectSymbol};
 /// The library that cargo built beside this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
-    let library = test.with_file_name("libcudart_model.so");
+    let library = test.with_file_name("libcudart_simulated.so");
     assert!(library.exists(), "cargo builds {}", library.display());
     library
 }
 
 fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/built")
+        .join("tests/library")
         .join(file)
 }
 
@@ -226,8 +228,8 @@ fn a_python_program_runs_on_it() {
 /// The Python blocks of README.md and `docs/` that load the library.
 #[test]
 fn the_python_examples_of_the_pages_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let loaded = "target/release/libcudart_model.so";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let loaded = "target/release/libcudart_simulated.so";
     let library = library();
     let library = library.to_str().expect("the path is text");
     let mut found = 0;

@@ -1,19 +1,22 @@
-//! The functions that the library exports: those of `cudart-ffi`'s table, which this
-//! project's own program calls, and those that other programs call.
+//! The functions of the runtime that the simulated runtime exports, one line each: those of
+//! the [table](crate::table), which this project's own program calls, and those that other
+//! programs call.
+//!
+//! `cargo xtask abi` compares every line with `cuda_runtime_api.h`.
 
-/// Hands every exported function to the macro `$callback`, one a line, as
-/// [`cudart_ffi::cudart_functions`] does. Where prototypes differ between versions of
-/// CUDA, it is that of runtime 13.
-macro_rules! exported_functions {
+use crate::table::{Function, Presence, presence};
+
+/// Hands every exported function to the macro `$callback`, as
+/// [`cudart_functions!`](crate::cudart_functions) does. Where prototypes differ between
+/// versions of CUDA, it is that of runtime 13.
+#[macro_export]
+macro_rules! simulated_runtime_functions {
     ($callback:ident) => {
-        cudart_ffi::cudart_functions! { with_those_of_other_programs, $callback }
+        $crate::cudart_functions! { simulated_runtime_functions, $callback }
     };
-}
-
-macro_rules! with_those_of_other_programs {
-    ($callback:ident $($lines:tt)*) => {
+    ($callback:ident $($table:tt)+) => {
         $callback! {
-            $($lines)*
+            $($table)+
 
             optional [12.0] fn cudaGetDriverEntryPoint(symbol: *const c_char, function: *mut *mut c_void, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult) -> cudaError_t;
             optional [12.5] fn cudaGetDriverEntryPointByVersion(symbol: *const c_char, function: *mut *mut c_void, cuda_version: c_uint, flags: c_ulonglong, status: *mut CUdriverProcAddressQueryResult) -> cudaError_t;
@@ -126,4 +129,19 @@ macro_rules! with_those_of_other_programs {
     };
 }
 
-pub(crate) use {exported_functions, with_those_of_other_programs};
+macro_rules! list {
+    ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
+        /// Every line of the list.
+        pub const SIMULATED_RUNTIME_FUNCTIONS: &[Function] = &[
+            $(Function {
+                name: stringify!($name),
+                arguments: &[$((stringify!($arg), stringify!($ty))),*],
+                returns: stringify!($ret),
+                presence: presence!($presence),
+                since: stringify!($since),
+            },)*
+        ];
+    };
+}
+
+simulated_runtime_functions!(list);
