@@ -1,8 +1,8 @@
 //! The Rust side of `cargo xtask bench`: the safe layer's operations, timed.
 //!
-//! `serve` reads one operation a line and answers each with one JSON object a
-//! line, so that the driver can let this program and its C++ counterpart take
-//! turns on one GPU. `floor` loads the runtime, makes the context and ends.
+//! It reads one operation a line from standard input and answers each with one JSON
+//! object a line, so that the benchmark can let this program and its C++ counterpart take
+//! turns on one GPU.
 
 mod operations;
 mod protocol;
@@ -23,20 +23,6 @@ use protocol::{Answer, Request};
 #[derive(Debug, Parser)]
 #[command(name = "graph-memory-bench")]
 struct Cli {
-    #[command(subcommand)]
-    role: Role,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Role {
-    /// Answer operations from standard input until it ends.
-    Serve(Place),
-    /// Load the runtime, make the context, say so, end.
-    Floor(Place),
-}
-
-#[derive(Debug, Clone, clap::Args)]
-struct Place {
     /// The device's ordinal.
     #[arg(long, default_value_t = 0)]
     device: i32,
@@ -49,11 +35,7 @@ struct Place {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().role {
-        Role::Serve(place) => serve(&place),
-        Role::Floor(place) => floor(&place),
-    };
-    match done {
+    match serve(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -62,7 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
-impl Place {
+impl Cli {
     fn runtime(&self) -> anyhow::Result<Runtime> {
         if self.model {
             return Ok(Runtime::built_in_model());
@@ -75,16 +57,9 @@ impl Place {
     }
 }
 
-fn floor(place: &Place) -> anyhow::Result<()> {
-    let runtime = place.runtime()?;
-    Device::new(&runtime, place.device).make_current()?;
-    println!("context");
-    Ok(())
-}
-
-fn serve(place: &Place) -> anyhow::Result<()> {
-    let runtime = place.runtime()?;
-    let device = Device::new(&runtime, place.device);
+fn serve(cli: &Cli) -> anyhow::Result<()> {
+    let runtime = cli.runtime()?;
+    let device = Device::new(&runtime, cli.device);
     device.make_current()?;
     let source = KernelSource::get(None)?;
     let capability = device.info()?.compute_capability;

@@ -30,7 +30,6 @@ impl<'rt> Bench<'rt> {
         let version = |version: Option<_>| version.map(|v: cuda_graphs::Version| v.0);
         let memory = self.device.graph_memory().snapshot()?;
         Ok(Answer::new()
-            .field("side", "ours")
             .field("runtime_version", version(self.runtime.runtime_version()))
             .field("driver_version", version(self.runtime.driver_version()))
             .field(
@@ -39,8 +38,6 @@ impl<'rt> Bench<'rt> {
             )
             .field("model", self.runtime.model_description())
             .field("device", device.name)
-            .field("clock_rate_khz", device.clock_rate_khz)
-            .field("multiprocessors", device.multiprocessors)
             .field("device_free_bytes", memory.device_free_bytes))
     }
 
@@ -79,15 +76,13 @@ impl<'rt> Bench<'rt> {
         }
         exec.destroy()?;
         stream.destroy()?;
-        Ok(Answer::new()
-            .ns("launch_ns", total)
-            .field("launches", launches))
+        Ok(Answer::new().ns("launch_ns", total))
     }
 
     fn life(&self, request: &Request) -> anyhow::Result<Answer> {
         let (graphs, bytes) = (request.count("graphs")?, request.get("bytes")?);
         let total = timed(|| (0..graphs).try_for_each(|_| self.alloc_spin_free(bytes)?.destroy()))?;
-        Ok(Answer::new().ns("life_ns", total).field("graphs", graphs))
+        Ok(Answer::new().ns("life_ns", total))
     }
 
     fn scale(&self, request: &Request) -> anyhow::Result<Answer> {
@@ -106,7 +101,6 @@ impl<'rt> Bench<'rt> {
             }
             Ok(())
         })?;
-        let resident_created = resident_bytes();
         let launch_all = || -> Result<Duration> {
             let mut total = Duration::ZERO;
             let mut pairs = graphs.iter().zip(streams.iter().cycle());
@@ -133,7 +127,6 @@ impl<'rt> Bench<'rt> {
             .ns("relaunch_ns", again)
             .ns("destroy_ns", destroy)
             .field("resident_before_bytes", resident_before)
-            .field("resident_created_bytes", resident_created)
             .field("resident_launched_bytes", resident_launched)
             .field("used_bytes", used))
     }
@@ -162,17 +155,17 @@ impl<'rt> Bench<'rt> {
         let mut answer = Answer::new();
 
         let first = self.alloc_spin_free(bytes)?;
-        answer = step(answer, "first_launch", &one, || launch(&first, &one))?;
-        answer = step(answer, "relaunch", &one, || launch(&first, &one))?;
-        answer = step(answer, "other_stream", &other, || launch(&first, &other))?;
+        answer = step(answer, "first_launch_ns", &one, || launch(&first, &one))?;
+        answer = step(answer, "relaunch_ns", &one, || launch(&first, &one))?;
+        answer = step(answer, "other_stream_ns", &other, || launch(&first, &other))?;
         answer = answer.ns("trim_ns", timed(|| memory.trim())?);
-        answer = step(answer, "after_trim", &other, || launch(&first, &other))?;
+        answer = step(answer, "after_trim_ns", &other, || launch(&first, &other))?;
         first.destroy()?;
         memory.trim()?;
 
         let second = self.alloc_spin_free(bytes)?;
-        answer = step(answer, "upload", &one, || second.upload(&one))?;
-        answer = step(answer, "after_upload", &one, || launch(&second, &one))?;
+        answer = step(answer, "upload_ns", &one, || second.upload(&one))?;
+        answer = step(answer, "after_upload_ns", &one, || launch(&second, &one))?;
         second.destroy()?;
         memory.trim()?;
 
@@ -183,14 +176,11 @@ impl<'rt> Bench<'rt> {
 
         // A pool keeps nothing over a synchronisation unless told to, so the first
         // allocation takes new memory; the second finds what was just freed.
-        for (malloc, free) in [
-            ("malloc_async_ns", "free_async_ns"),
-            ("malloc_async_again_ns", "free_async_again_ns"),
-        ] {
+        for name in ["malloc_async_ns", "malloc_async_again_ns"] {
             let start = Instant::now();
             let pooled = one.allocate(bytes)?;
-            answer = answer.ns(malloc, start.elapsed());
-            answer = answer.ns(free, timed(|| pooled.free_async(&one))?);
+            answer = answer.ns(name, start.elapsed());
+            pooled.free_async(&one)?;
         }
         one.synchronize()?;
         one.destroy()?;
@@ -231,21 +221,16 @@ fn timed(action: impl FnOnce() -> Result<()>) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// The call alone, and until the stream is idle.
+/// Times the call alone; the next step begins when the stream is idle.
 fn step(
     answer: Answer,
     name: &str,
     stream: &Stream<'_>,
     call: impl FnOnce() -> Result<()>,
 ) -> Result<Answer> {
-    let start = Instant::now();
-    call()?;
-    let called = start.elapsed();
+    let answer = answer.ns(name, timed(call)?);
     stream.synchronize()?;
-    let done = start.elapsed();
-    Ok(answer
-        .ns(&format!("{name}_ns"), called)
-        .ns(&format!("{name}_done_ns"), done))
+    Ok(answer)
 }
 
 /// Resident memory of this process; 0 where the system does not tell.

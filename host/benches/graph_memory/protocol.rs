@@ -12,7 +12,7 @@
 //! | `life bytes graphs` | create a graph (allocate, kernel, free), instantiate, destroy both |
 //! | `scale graphs streams bytes batch` | the life's stages of many graphs at once, and the process's resident memory between them |
 //! | `limit bytes most` | nothing: how many graphs there can be, and the code of the first that cannot (Rust side only) |
-//! | `mapping bytes` | what mapping one graph's memory costs at every moment, beside plain allocation; `_done_ns` until the stream is idle |
+//! | `mapping bytes` | the calls that map one graph's memory, beside plain and stream-ordered allocations |
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -127,7 +127,7 @@ impl Bed {
 
     fn serve_arguments(&self) -> Vec<std::ffi::OsString> {
         let device = self.device.to_string();
-        let mut arguments = vec!["serve".into(), "--device".into(), device.into()];
+        let mut arguments = vec!["--device".into(), device.into()];
         arguments.extend(self.runtime_arguments());
         arguments
     }
@@ -168,8 +168,6 @@ impl Bed {
             }
             .to_owned(),
             device: hello.text("device").unwrap_or("unknown").to_owned(),
-            clock_rate_khz: hello.integer("clock_rate_khz").unwrap_or(0),
-            multiprocessors: hello.integer("multiprocessors").unwrap_or(0),
             device_free_bytes: hello.integer("device_free_bytes").unwrap_or(0),
             driver_version: hello.integer("driver_version"),
             runtime_version: hello.integer("runtime_version"),

@@ -1,6 +1,10 @@
 //! Counts the instructions of the experiments on the simulated GPU with valgrind, and
 //! compares them with the committed counts. Times vary on a machine that other programs
 //! use; a count is the same for the same program.
+//!
+//! gungraun (before, iai-callgrind) would do this with its runner installed beside it, in
+//! the same version, and compares a run with the one before it on this machine, not with
+//! committed counts.
 
 use std::env;
 use std::fs;
@@ -159,8 +163,7 @@ fn count(kit: &Kit) -> anyhow::Result<Counts> {
     let scratch = tempfile::tempdir()?;
     let experiments = ["--backend", "model", "--model-clock", "virtual", "--quiet"];
     let whole_run = callgrind(scratch.path(), &kit.experiments, &experiments, "")?;
-    let serve =
-        |request: &str| callgrind(scratch.path(), &kit.ours, &["serve", "--model"], request);
+    let serve = |request: &str| callgrind(scratch.path(), &kit.ours, &["--model"], request);
     // What the program does besides is in both runs, and so in neither difference.
     let each = |[few, many]: [u64; 2], request: &dyn Fn(u64) -> String| -> anyhow::Result<u64> {
         let more = serve(&request(many))?.saturating_sub(serve(&request(few))?);

@@ -184,7 +184,7 @@ fn place(key: &str, number: u64) -> String {
 fn value(value: &Value) -> String {
     match value {
         Value::Us(spread) => spread_text(spread, time),
-        Value::Bytes(_) | Value::Count(_) => median(value),
+        Value::Bytes(_) => median(value),
         Value::Ratio(spread) => spread_text(spread, ratio),
     }
 }
@@ -193,7 +193,6 @@ fn median(value: &Value) -> String {
     match value {
         Value::Us(spread) => time(spread.median),
         Value::Bytes(number) => bytes(*number),
-        Value::Count(number) => number.to_string(),
         Value::Ratio(spread) => ratio(spread.median),
     }
 }

@@ -1,44 +1,35 @@
-//! What it costs that a graph's memory is mapped: at the first launch, again after
-//! a trim or on another stream, ahead of the launch by an upload; beside what
-//! plain and stream-ordered allocation of the same size cost.
+//! What it costs to map a graph's memory: at the first launch, again after a trim or on
+//! another stream, and ahead of the launch by an upload; beside the cost of plain and
+//! stream-ordered allocations of the same size.
 
 use crate::bench::bed::{Bed, Limit, each, take_turns};
 use crate::bench::results::Figure;
 
 /// Sizes, and how often each is repeated.
-const SIZES: [(u64, usize); 8] = [
+const SIZES: [(u64, usize); 5] = [
     (2 << 20, 12),
-    (32 << 20, 12),
     (64 << 20, 12),
-    (128 << 20, 12),
     (512 << 20, 8),
     (2 << 30, 6),
-    (8 << 30, 3),
     (16 << 30, 3),
 ];
 
-/// The moments, each as the call alone and until the stream was idle.
-const MOMENTS: [(&str, &str); 6] = [
-    ("first_launch", "first launch"),
-    ("relaunch", "launch again"),
-    ("other_stream", "launch on another stream"),
-    ("after_trim", "launch after a trim"),
-    ("upload", "upload"),
-    ("after_upload", "first launch after an upload"),
-];
-
-/// Single calls.
-const CALLS: [(&str, &str); 7] = [
+/// The timed calls, by their names in an answer.
+const CALLS: [(&str, &str); 11] = [
+    ("first_launch_ns", "first launch"),
+    ("relaunch_ns", "launch again"),
+    ("other_stream_ns", "launch on another stream"),
+    ("after_trim_ns", "launch after a trim"),
+    ("upload_ns", "upload"),
+    ("after_upload_ns", "first launch after an upload"),
     ("trim_ns", "trim"),
     ("malloc_ns", "cudaMalloc"),
     ("free_ns", "cudaFree"),
     ("malloc_async_ns", "cudaMallocAsync, new memory"),
-    ("free_async_ns", "cudaFreeAsync"),
     (
         "malloc_async_again_ns",
         "cudaMallocAsync, memory just freed",
     ),
-    ("free_async_again_ns", "cudaFreeAsync again"),
 ];
 
 pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> {
@@ -62,15 +53,9 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         take_turns(&mut sides, 1, limit, &request)?;
         let all = take_turns(&mut sides, bed.repeat(rounds), limit, &request)?;
         for (side, answers) in sides.iter().zip(&all) {
-            let at = [("bytes", bytes)];
-            for (name, what) in MOMENTS {
-                let call = each(answers, &format!("{name}_ns"), 1e3)?;
-                let done = each(answers, &format!("{name}_done_ns"), 1e3)?;
-                figure.times(what, side.whose, &at, &call);
-                figure.times(&format!("{what}, until idle"), side.whose, &at, &done);
-            }
             for (name, what) in CALLS {
-                figure.times(what, side.whose, &at, &each(answers, name, 1e3)?);
+                let us = each(answers, name, 1e3)?;
+                figure.times(what, side.whose, &[("bytes", bytes)], &us);
             }
         }
     }
