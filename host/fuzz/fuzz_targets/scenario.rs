@@ -3,7 +3,7 @@
 #![no_main]
 
 use cudart_model::Profile;
-use graph_memory_plan::{SpinKernel, scenario, schedule};
+use graph_memory_plan::{SpinKernel, replay, scenario};
 use libfuzzer_sys::fuzz_target;
 
 const SPIN: SpinKernel<'static> = SpinKernel {
@@ -23,10 +23,10 @@ fuzz_target!(|text: &str| {
     if nodes > 200 || scenario.instances.len() > 50 || scenario.steps.len() > 100 || scenario.streams > 50 {
         return;
     }
-    let replayed = schedule::simulated(&scenario, &Profile::default(), SPIN);
-    let (schedule, _) = replayed.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(schedule.steps.len(), scenario.steps.len());
-    for step in &schedule.steps {
-        assert!(Some(step.planned.used_bytes) <= step.planned.reserved_bytes, "R50: {step:?}");
+    let replayed = replay::simulated(&scenario, &Profile::default(), SPIN);
+    let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(replayed.steps.len(), scenario.steps.len());
+    for step in &replayed.steps {
+        assert!(step.memory.used_bytes <= step.memory.reserved_bytes, "R50: {step:?}");
     }
 });

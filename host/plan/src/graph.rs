@@ -29,7 +29,10 @@ pub struct Graph {
     /// user, then allocation. A dump does not list what a kernel uses.
     pub uses: Vec<Use>,
     /// The child graphs whose nodes are part of this graph: each by the node at which it
-    /// ends, with the one at which it begins. They lie within one another or apart.
+    /// ends, with the one at which it begins ([`Work::ChildBegin`]). They lie within one
+    /// another or apart. Begin and end are nodes, and not a tree of graphs, because all
+    /// that follows counts them: dependencies lead to and from them, the driver reserves
+    /// and frees memory at them, and one order of all nodes gives every address.
     pub child_graphs: BTreeMap<NodeIndex, NodeIndex>,
     /// Titles of nodes, such as kernels' names, each once. Graphs of one file share
     /// them.
@@ -53,6 +56,14 @@ pub struct Node {
     pub title: Option<u32>,
     /// What it does.
     pub kind: Kind,
+}
+
+impl Node {
+    /// Whether a child graph begins here.
+    #[must_use]
+    pub fn begins_child(&self) -> bool {
+        self.kind == Kind::Other(Work::ChildBegin)
+    }
 }
 
 /// What a node does.
@@ -379,16 +390,14 @@ impl Graph {
         if self.child_graphs.is_empty() {
             return Vec::new();
         }
-        let begins = self.child_begins();
         let mut open = Vec::new();
-        let places = (0..).take(self.nodes.len());
-        places
-            .map(|index| {
+        self.indexed()
+            .map(|(index, node)| {
                 if self.child_graphs.contains_key(&index) {
                     open.pop();
                 }
                 let inside = open.last().copied();
-                if begins.contains(&index) {
+                if node.begins_child() {
                     open.push(index);
                 }
                 inside
@@ -400,12 +409,6 @@ impl Graph {
     pub fn inside(&self) -> impl Fn(NodeIndex) -> Option<NodeIndex> + use<> {
         let child_of = self.child_of();
         move |node| child_of.get(node as usize).copied().flatten()
-    }
-
-    /// The nodes at which child graphs begin.
-    #[must_use]
-    pub fn child_begins(&self) -> BTreeSet<NodeIndex> {
-        self.child_graphs.values().copied().collect()
     }
 
     /// Whether a child graph has alloc nodes of its own.
@@ -537,13 +540,16 @@ mod tests {
 
     #[test]
     fn a_node_is_inside_the_innermost_child_graph_around_it() {
-        let node = Node {
+        let node = |index| Node {
             name: Name::from("n"),
             title: None,
-            kind: Kind::Other(Work::Empty),
+            kind: Kind::Other(match index {
+                1 | 2 => Work::ChildBegin,
+                _ => Work::Empty,
+            }),
         };
         let graph = Graph {
-            nodes: vec![node; 8],
+            nodes: (0..8).map(node).collect(),
             child_graphs: BTreeMap::from([(4, 2), (6, 1)]),
             ..Graph::default()
         };

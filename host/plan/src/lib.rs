@@ -2,10 +2,10 @@
 //!
 //! - [`dot`] reads the dumps that `cudaGraphDebugDotPrint` writes and [`scenario`] reads
 //!   graphs that people describe; both become a [`graph::Graph`].
-//! - [`layout`] says where allocations lie and what that maps, [`timeline`] what is live
-//!   at each node, [`findings`] what is wrong or could take less memory.
-//! - [`schedules`] makes the launch schedules that a plan looks at, [`mod@replay`] runs one
-//!   on a GPU or on the simulated runtime, [`schedule`] compares measured with planned.
+//! - [`layout`] says where allocations lie and what that maps, [`findings`] what is wrong
+//!   or could take less memory, and [`analyse`] makes the plan of one graph of both.
+//! - [`schedules`] reads written launch schedules, and [`mod@replay`] runs a scenario on a
+//!   GPU or on the simulated runtime.
 //! - [`Planner`] does all of it, and [`result::Plan`] is what it returns: plain data.
 //!
 //! The crate reads no files, has no command line and prints nothing. Addresses and
@@ -28,25 +28,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod analysis;
+mod analysis;
 pub mod dot;
 mod error;
 pub mod findings;
 pub mod graph;
 pub mod layout;
-pub mod name;
+mod name;
 mod planner;
-pub mod refusals;
+mod refusals;
 pub mod replay;
 pub mod result;
 pub mod scenario;
-pub mod schedule;
+mod schedule;
 pub mod schedules;
-pub mod timeline;
-pub mod together;
+mod timeline;
+mod together;
 pub mod units;
 
+pub use analysis::analyse;
 pub use error::Error;
+pub use name::Name;
 pub use planner::{Options, Planner};
 pub use replay::SpinKernel;
 

@@ -15,7 +15,7 @@ use crate::replay::{Replayed, SpinKernel, Stage};
 use crate::result::{Gpu, Plan, SCHEMA_VERSION, Schedule, VerifiedOn};
 use crate::scenario::{Instance, Scenario};
 use crate::schedule::{self, ByRule};
-use crate::schedules::{self, Overlap};
+use crate::schedules;
 use crate::together::{self, Together};
 
 /// The most nodes of a schedule's graphs that are built on the simulated runtime; larger
@@ -80,11 +80,11 @@ enum Spin {
 }
 
 impl Spin {
-    fn of(self, launches: usize) -> Overlap {
+    fn of(self, launches: usize) -> Duration {
         match self {
-            Self::Planned => Overlap::SIMULATED,
-            Self::Verified(Some(spin)) => Overlap { spin },
-            Self::Verified(None) => Overlap::on_gpu(launches),
+            Self::Planned => schedules::SIMULATED_SPIN,
+            Self::Verified(Some(spin)) => spin,
+            Self::Verified(None) => schedules::spin_on_gpu(launches),
         }
     }
 }

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::dot;
-use super::graph::Graph;
+use cudart_model::memory::address::Granularity;
+
 use crate::SpinKernel;
+use crate::dot;
+use crate::graph::Graph;
+use crate::layout::{Effort, Layout, LayoutError, Layouts};
 
 /// The kernel that this project's programs embed.
 pub(crate) const SPIN: SpinKernel<'static> = SpinKernel {
@@ -19,6 +22,12 @@ pub(crate) struct Recording {
     pub(crate) name: String,
     pub(crate) graph: Graph,
     pub(crate) measured: BTreeMap<String, u64>,
+}
+
+/// A graph with the addresses of its dump, or, where it has none, with computed ones.
+pub(crate) fn laid_out(graph: &Graph) -> Result<Layout, LayoutError> {
+    let layouts = Layouts::of(graph, Granularity::H200, Effort::steps(u64::MAX))?;
+    Ok(layouts.dumped.unwrap_or(layouts.computed))
 }
 
 fn folder(name: &str) -> PathBuf {

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use cudart_model::Profile;
-use graph_memory_plan::analysis::analyse;
+use graph_memory_plan::analyse;
 
 use super::charts;
 use super::html::{Facts, document, figure};

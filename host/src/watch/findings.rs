@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cudart_model::Profile;
-use graph_memory_plan::analysis::analyse;
+use graph_memory_plan::analyse;
 use graph_memory_plan::findings::Severity;
 
 use super::planned;

@@ -11,7 +11,7 @@ use super::flatten::flatten;
 use super::label::{self, Facts};
 use super::lexer::Position;
 use super::parser::Attributes;
-use crate::graph::{Graph, Location, MOST_NODES, Place, Work};
+use crate::graph::{Freed, Graph, Kind, Location, MOST_NODES, Node, Place, Work};
 use crate::name::Name;
 
 /// What to do about a dump that lacks what a plan needs.
@@ -24,28 +24,12 @@ const MOST_SKIPPED: usize = 4;
 /// A node as the file has it.
 #[derive(Debug)]
 pub(super) struct RawNode {
-    pub(super) name: Name,
+    /// What it does; every free node frees an address, not yet looked up.
+    pub(super) node: Node,
     pub(super) cluster: u32,
     /// Where it is described; `None` while only edges mention it.
     described: Option<Position>,
     pub(super) number: Option<u64>,
-    pub(super) title: Option<u32>,
-    pub(super) kind: RawKind,
-}
-
-/// What a node does, addresses not yet looked up.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum RawKind {
-    Alloc {
-        bytes: u64,
-        address: Option<u64>,
-        location: Location,
-    },
-    Free {
-        address: u64,
-    },
-    Kernel,
-    Other(Work),
 }
 
 /// A graph as the file has it.
@@ -141,13 +125,14 @@ impl Collector {
 
     /// A graph's label is its name.
     pub(super) fn cluster_label(&mut self, label: &[u8]) {
-        let open = self
-            .open
-            .last()
-            .and_then(|&open| self.file.clusters.get_mut(open as usize));
-        if let Some(cluster) = open {
-            cluster.name = visible::line(String::from_utf8_lossy(label).trim()).into_owned();
-        }
+        let name = visible::line(String::from_utf8_lossy(label).trim()).into_owned();
+        let open = self.open_cluster();
+        self.file.clusters[open as usize].name = name;
+    }
+
+    /// The innermost cluster that is open; the `digraph` itself is one.
+    fn open_cluster(&self) -> u32 {
+        self.open.last().copied().unwrap_or(0)
     }
 
     /// A node that is named, here or elsewhere described.
@@ -160,14 +145,16 @@ impl Collector {
             return Err(DotError::at(at, format!("more than {MOST_NODES} nodes")));
         }
         let node = self.file.nodes.len() as u32;
-        let cluster = self.open.last().copied().unwrap_or(0);
+        let cluster = self.open_cluster();
         self.file.nodes.push(RawNode {
-            name: name.clone(),
+            node: Node {
+                name: name.clone(),
+                title: None,
+                kind: Kind::Other(Work::Unknown),
+            },
             cluster,
             described: None,
             number: name.number(),
-            title: None,
-            kind: RawKind::Other(Work::Unknown),
         });
         self.by_name.insert(name, node);
         Ok(node)
@@ -195,7 +182,7 @@ impl Collector {
         let facts = text.as_deref().map(label::read).unwrap_or_default();
         let kind = self.kind(&facts, &attributes.shape, name, at)?;
         let title = match kind {
-            RawKind::Kernel | RawKind::Other(Work::Unknown) => self.title(&facts),
+            Kind::Kernel { .. } | Kind::Other(Work::Unknown) => self.title(&facts),
             _ => None,
         };
         // With the verbose flag these are records; host functions, events and child
@@ -203,7 +190,7 @@ impl Collector {
         self.plain_labels |= !facts.is_record
             && matches!(
                 kind,
-                RawKind::Kernel | RawKind::Other(Work::Memset | Work::Memcpy)
+                Kind::Kernel { .. } | Kind::Other(Work::Memset | Work::Memcpy)
             );
         for pointer in &facts.pointers {
             // A pointer that cannot be read is one that is not known.
@@ -215,20 +202,18 @@ impl Collector {
             let graphs = facts.graphs.iter().map(|&graph| graph.to_owned());
             self.file.references.insert(node, graphs.collect());
         }
-        let open = self.open.last().copied().unwrap_or(0);
-        let Some(raw) = self.file.nodes.get_mut(node as usize) else {
-            return Ok(());
-        };
+        let open = self.open_cluster();
+        let raw = &mut self.file.nodes[node as usize];
         if let Some(first) = raw.described {
             let what = format!(
                 "node {} is described a second time, first at {first}",
-                raw.name
+                raw.node.name
             );
             return Err(DotError::at(at, what));
         }
         raw.described = Some(at);
-        raw.kind = kind;
-        raw.title = title;
+        raw.node.kind = kind;
+        raw.node.title = title;
         raw.number = raw.number.or(facts.number);
         // Where an edge of another graph named it first, it belongs where it is described.
         raw.cluster = open;
@@ -241,7 +226,7 @@ impl Collector {
         shape: &[u8],
         name: &[u8],
         at: Position,
-    ) -> Result<RawKind, DotError> {
+    ) -> Result<Kind, DotError> {
         let field = |value: Option<&str>, what: &str| {
             let name = String::from_utf8_lossy(name);
             let Some(text) = value else {
@@ -254,7 +239,7 @@ impl Collector {
             label::number(text).map_err(|why| DotError::at(at, format!("{what} of {name}: {why}")))
         };
         Ok(match facts.type_name {
-            "MEM_ALLOC" => RawKind::Alloc {
+            "MEM_ALLOC" => Kind::Alloc {
                 bytes: field(facts.bytes, "bytesize")?,
                 address: facts
                     .address
@@ -263,12 +248,10 @@ impl Collector {
                 location: location(facts.location)
                     .map_err(|why| DotError::at(at, format!("{}: {why}", lossy(name))))?,
             },
-            "MEM_FREE" => RawKind::Free {
-                address: field(facts.address, "dptr")?,
-            },
-            "KERNEL" => RawKind::Kernel,
-            _ if !facts.is_record && shape == b"octagon" => RawKind::Kernel,
-            other => RawKind::Other(work(other, facts)),
+            "MEM_FREE" => Kind::Free(Freed::AtAddress(field(facts.address, "dptr")?)),
+            "KERNEL" => Kind::Kernel { spin_ns: 0 },
+            _ if !facts.is_record && shape == b"octagon" => Kind::Kernel { spin_ns: 0 },
+            other => Kind::Other(work(other, facts)),
         })
     }
 

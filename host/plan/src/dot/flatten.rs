@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::DotError;
-use super::collect::{RawFile, RawKind};
+use super::collect::RawFile;
 use crate::graph::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, Use, Work};
 use crate::name::Name;
 
@@ -79,8 +79,8 @@ impl Tree {
             {
                 // Drawn from a node to its child graph.
             } else if matches!(
-                source.kind,
-                RawKind::Other(Work::Child | Work::Conditional | Work::Unknown)
+                source.node.kind,
+                Kind::Other(Work::Child | Work::Conditional | Work::Unknown)
             ) && !child_of.contains_key(&from)
                 && !children.contains(&target.cluster)
             {
@@ -328,48 +328,42 @@ impl Tree {
         let mut ranges: BTreeMap<u64, (u64, u32)> = BTreeMap::new();
         graph.nodes.reserve_exact(parts.len());
         for (index, part) in (0_u32..).zip(parts) {
-            let (Part::Node(number) | Part::Begin(number)) = *part;
-            let raw = &file.nodes[number as usize];
-            if matches!(part, Part::Begin(_)) {
-                let name = Name::from(&*format!("{} begin", raw.name));
-                graph.nodes.push(Node {
-                    name,
-                    title: None,
-                    kind: Kind::Other(Work::ChildBegin),
-                });
-                continue;
-            }
-            let kind = match raw.kind {
-                RawKind::Kernel => Kind::Kernel { spin_ns: 0 },
-                RawKind::Other(work) => Kind::Other(work),
-                RawKind::Alloc {
+            let number = match *part {
+                Part::Node(number) => number,
+                Part::Begin(number) => {
+                    let child = &file.nodes[number as usize].node.name;
+                    graph.nodes.push(Node {
+                        name: Name::from(&*format!("{child} begin")),
+                        title: None,
+                        kind: Kind::Other(Work::ChildBegin),
+                    });
+                    continue;
+                }
+            };
+            let mut node = file.nodes[number as usize].node.clone();
+            match node.kind {
+                Kind::Alloc {
                     bytes,
-                    address,
-                    location,
+                    address: Some(address),
+                    ..
                 } => {
-                    if let Some(address) = address {
-                        unfreed.entry(address).or_default().push(index);
-                        last_at.insert(address, index);
-                        if !pointers.is_empty() {
-                            occupy(&mut ranges, address, bytes, index);
-                        }
-                    }
-                    Kind::Alloc {
-                        bytes,
-                        address,
-                        location,
+                    unfreed.entry(address).or_default().push(index);
+                    last_at.insert(address, index);
+                    if !pointers.is_empty() {
+                        occupy(&mut ranges, address, bytes, index);
                     }
                 }
-                RawKind::Free { address } => {
+                Kind::Free(Freed::AtAddress(address)) => {
                     let open = unfreed.get_mut(&address).and_then(Vec::pop);
-                    Kind::Free(match (open, last_at.get(&address)) {
+                    node.kind = Kind::Free(match (open, last_at.get(&address)) {
                         (Some(allocation), _) => Freed::Here(allocation),
                         (None, Some(&allocation)) => Freed::Again(allocation),
                         (None, None) => Freed::AtAddress(address),
-                    })
+                    });
                 }
-            };
-            for &address in pointers.get(&number).map_or(&[][..], |list| list) {
+                _ => {}
+            }
+            for &address in pointers.get(&number).into_iter().flatten() {
                 let at = ranges.range(..=address).next_back();
                 if let Some((_, &(_, allocation))) = at.filter(|(_, (end, _))| address < *end) {
                     graph.uses.push(Use {
@@ -378,11 +372,7 @@ impl Tree {
                     });
                 }
             }
-            graph.nodes.push(Node {
-                name: raw.name.clone(),
-                title: raw.title,
-                kind,
-            });
+            graph.nodes.push(node);
         }
         graph.uses.sort_unstable();
         graph.uses.dedup();

@@ -13,7 +13,7 @@ fn graph(nodes: &str) -> Graph {
 }
 
 fn find_in(graph: &Graph) -> Vec<Finding> {
-    let layouts = Layouts::of(graph, Granularity::H200, Effort::unlimited()).expect("layouts");
+    let layouts = Layouts::of(graph, Granularity::H200, Effort::steps(u64::MAX)).expect("layouts");
     find(graph, &layouts, &|_| false)
 }
 
@@ -84,9 +84,13 @@ fn the_edges_of_a_finding_give_the_footprint_that_it_promises() {
             edges,
             ..Change::default()
         };
-        let (layout, _) =
-            Layout::changed(&graph, Granularity::H200, &change, &mut Effort::unlimited())
-                .expect("a layout");
+        let (layout, _) = Layout::changed(
+            &graph,
+            Granularity::H200,
+            &change,
+            &mut Effort::steps(u64::MAX),
+        )
+        .expect("a layout");
         assert_eq!(Some(layout.used_bytes()), finding.footprint_after_bytes);
     }
 }
@@ -110,8 +114,8 @@ fn edges_that_save_a_block_only_together_are_found_and_no_more_than_needed() {
 fn every_saving_found_in_a_recorded_graph_is_below_its_footprint() {
     let mut edges = 0;
     for recording in recordings::all() {
-        let layouts =
-            Layouts::of(&recording.graph, Granularity::H200, Effort::unlimited()).expect("layouts");
+        let layouts = Layouts::of(&recording.graph, Granularity::H200, Effort::steps(u64::MAX))
+            .expect("layouts");
         let layout = &layouts.computed;
         for finding in find(&recording.graph, &layouts, &|_| false) {
             assert!(

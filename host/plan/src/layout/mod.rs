@@ -24,12 +24,6 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// As much as it takes.
-    #[must_use]
-    pub const fn unlimited() -> Self {
-        Self { left: u64::MAX }
-    }
-
     /// So many steps.
     #[must_use]
     pub const fn steps(left: u64) -> Self {
@@ -202,7 +196,7 @@ fn built_early(graph: &Graph) -> BTreeSet<NodeIndex> {
     if graph.child_graphs.is_empty() {
         return BTreeSet::new();
     }
-    let (inside, begins) = (graph.inside(), graph.child_begins());
+    let inside = graph.inside();
     // The lowest address of each graph so far, and for each child graph that of the graph
     // around it at its begin.
     let mut lowest: BTreeMap<Option<NodeIndex>, u64> = BTreeMap::new();
@@ -216,7 +210,7 @@ fn built_early(graph: &Graph) -> BTreeSet<NodeIndex> {
             let lowest = lowest.entry(inside(index)).or_insert(address);
             *lowest = address.min(*lowest);
         }
-        if begins.contains(&index)
+        if node.begins_child()
             && let Some(&address) = lowest.get(&inside(index))
         {
             around.insert(index, address);
@@ -238,34 +232,14 @@ fn add_later(order: &mut Order, later: Vec<(usize, usize)>) {
 }
 
 impl Layout {
-    /// The addresses of the dump, or, where the graph has none, computed ones.
+    /// Addresses by the driver's rule for a graph with changes, from the base of the dump
+    /// where there is one; and the order of its nodes.
     ///
     /// # Errors
     ///
-    /// As [`Layout::computed`].
-    pub fn of(graph: &Graph, granularity: Granularity) -> Result<Self, LayoutError> {
-        let layouts = Layouts::of(graph, granularity, Effort::unlimited())?;
-        Ok(layouts.dumped.unwrap_or(layouts.computed))
-    }
-
-    /// Addresses by the driver's rule, from the base of the dump where there is one.
-    ///
-    /// # Errors
-    ///
-    /// The first node that the runtime would refuse: 0 bytes (1), more bytes than
-    /// there are addresses (2).
-    pub fn computed(graph: &Graph, granularity: Granularity) -> Result<Self, LayoutError> {
-        let mut effort = Effort::unlimited();
-        let changed = Self::changed(graph, granularity, &Change::default(), &mut effort);
-        changed.map(|(layout, _)| layout)
-    }
-
-    /// The same for a graph with changes, and the order of its nodes.
-    ///
-    /// # Errors
-    ///
-    /// As [`Layout::computed`], and when it takes more than the effort, which is lessened
-    /// by what it takes.
+    /// The first node that the runtime would refuse: 0 bytes (1), more bytes than there are
+    /// addresses (2). And when it takes more than the effort, which is lessened by what it
+    /// takes.
     pub fn changed(
         graph: &Graph,
         granularity: Granularity,
@@ -275,7 +249,7 @@ impl Layout {
         let given = graph.allocations().find_map(|(_, _, address)| address);
         let first = given.unwrap_or(FIRST_ADDRESS);
         let base = first - first % granularity.block_bytes();
-        let (begins, early) = (graph.child_begins(), built_early(graph));
+        let early = built_early(graph);
         let mut spaces = Spaces::new(base, granularity, !early.is_empty());
         let (mut order, mut later) = (Order::new(), Vec::new());
         for (index, node) in graph.indexed() {
@@ -304,7 +278,7 @@ impl Layout {
                 let ended = spaces.end_child(&order, index);
                 ended.map_err(|why| refused(&node.name, why))?;
             }
-            if begins.contains(&index) {
+            if node.begins_child() {
                 spaces.begin_child(index, early.contains(&index));
             }
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::graph::{Dependencies, Location, Node, Work};
-use crate::recordings::{Recording, all, children, column, recordings};
+use crate::recordings::{Recording, all, children, column, laid_out, recordings};
 
 /// Both ways to a layout: the dump's addresses, and the same dump without them.
 fn both(recording: &Recording) -> [Layout; 2] {
@@ -10,9 +10,8 @@ fn both(recording: &Recording) -> [Layout; 2] {
             *address = None;
         }
     }
-    let layouts = [&recording.graph, &without].map(|graph| {
-        Layout::of(graph, Granularity::H200).unwrap_or_else(|e| panic!("{}: {e:?}", recording.name))
-    });
+    let layouts = [&recording.graph, &without]
+        .map(|graph| laid_out(graph).unwrap_or_else(|e| panic!("{}: {e:?}", recording.name)));
     assert_eq!(
         layouts.each_ref().map(|layout| layout.source),
         [Source::Dump, Source::Computed]
@@ -76,7 +75,7 @@ fn r28_m10_sizes_that_the_runtime_refuses_are_refused_with_its_code() {
                 location: Location::default(),
             };
         }
-        let refused = match Layout::of(&recording.graph, Granularity::H200) {
+        let refused = match laid_out(&recording.graph) {
             Err(LayoutError::Refused(refused)) => refused,
             other => panic!("{other:?}"),
         };
@@ -148,7 +147,7 @@ fn r26_child_graphs_take_the_memory_that_was_measured() {
     let mut unexplained = Vec::new();
     for recording in children() {
         let (name, graph) = (&recording.name, &recording.graph);
-        let layouts = Layouts::of(graph, Granularity::H200, Effort::unlimited())
+        let layouts = Layouts::of(graph, Granularity::H200, Effort::steps(u64::MAX))
             .unwrap_or_else(|error| panic!("{name}: {error:?}"));
         let layout = layouts.dumped.as_ref().unwrap_or(&layouts.computed);
         let measured = |what| column(&recording, what);
@@ -183,7 +182,7 @@ fn a_child_graph_without_memory_changes_nothing() {
         with_child.dependencies = Dependencies::new(with_child.nodes.len(), &edges);
         with_child.child_graphs.insert(begin + 1, begin);
         let [plain, with_child] = [plain, &with_child].map(|graph| {
-            let layout = Layout::of(graph, Granularity::H200).expect("a layout");
+            let layout = laid_out(graph).expect("a layout");
             (
                 layout.mapped(),
                 layout.reserved_bytes,
@@ -201,7 +200,7 @@ fn r26_a_child_graph_that_frees_all_takes_a_block_more_than_by_itself() {
         let scenario = crate::scenario::read(&text, "test");
         let scenario = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
         let graph = &scenario.instances[0].graph;
-        let layout = Layout::computed(graph, Granularity::H200).expect("a layout");
+        let layout = laid_out(graph).expect("a layout");
         (
             layout.used_bytes() >> 20,
             layout.bytes(&layout.held()) >> 20,

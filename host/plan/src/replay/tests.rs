@@ -1,12 +1,9 @@
 use std::sync::Arc;
 
-use cudart_model::memory::address::Granularity;
-
 use super::*;
-use crate::layout::Layout;
-use crate::recordings::{Recording, SPIN, column, recordings};
+use crate::recordings::{Recording, SPIN, column, laid_out, recordings};
 use crate::scenario;
-use crate::schedules::{self, Overlap};
+use crate::schedules::{self, SIMULATED_SPIN};
 
 const MIB: u64 = 1 << 20;
 
@@ -75,9 +72,9 @@ fn r36_graphs_at_once_add_up_and_r35_in_one_stream_they_do_not() {
     for recording in recordings("apps") {
         let graph = Arc::new(recording.graph.clone());
         let unit = column(&recording, "used") / MIB;
-        let layout = Layout::of(&graph, Granularity::H200).expect("a layout");
+        let layout = laid_out(&graph).expect("a layout");
         let held = layout.bytes(&layout.held()) / MIB;
-        let at_once = replayed(&schedules::at_once(&graph, 3, Overlap::SIMULATED));
+        let at_once = replayed(&schedules::at_once(&graph, 3, SIMULATED_SPIN));
         let expected = [unit, 2 * unit, 3 * unit, 3 * unit, 3 * held];
         assert_eq!(used(&at_once), expected, "{}", recording.name);
         let busy: Vec<_> = at_once.steps.iter().map(|step| step.busy_streams).collect();

@@ -232,10 +232,22 @@ pub struct ByRule<'l> {
 }
 
 /// What is used and reserved so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Pool {
     used: u64,
     reserved: Option<u64>,
+}
+
+impl Pool {
+    const EMPTY: Self = Self::all_used(0);
+
+    /// So many bytes reserved, all of them used.
+    const fn all_used(bytes: u64) -> Self {
+        Self {
+            used: bytes,
+            reserved: Some(bytes),
+        }
+    }
 }
 
 impl ByRule<'_> {
@@ -253,35 +265,14 @@ impl ByRule<'_> {
         for launch in 0..launches {
             let relaunched = launch > 0 && held > 0 && !auto_free;
             let code = if !fits { 2 } else { i32::from(relaunched) };
-            let pool = if fits {
-                alone
-            } else {
-                Pool {
-                    used: 0,
-                    reserved: Some(0),
-                }
-            };
+            let pool = if fits { alone } else { Pool::EMPTY };
             steps.push(step(format!("launch {name} on stream 0"), code, pool));
         }
         let held = if fits { held } else { 0 };
-        steps.push(step(
-            "trim".to_owned(),
-            0,
-            Pool {
-                used: held,
-                reserved: Some(held),
-            },
-        ));
+        steps.push(step("trim".to_owned(), 0, Pool::all_used(held)));
         if held > 0 {
             let label = format!("free all that {name} left allocated, and trim");
-            steps.push(step(
-                label,
-                0,
-                Pool {
-                    used: 0,
-                    reserved: Some(0),
-                },
-            ));
+            steps.push(step(label, 0, Pool::EMPTY));
         }
         let about = format!("launched {launches} times in one stream, trimmed, freed");
         Some(schedule(
@@ -327,13 +318,7 @@ impl ByRule<'_> {
     /// one before left (R35, R36).
     #[must_use]
     pub fn all_in_one_stream(&self) -> Schedule {
-        let (mut pool, mut held) = (
-            Pool {
-                used: 0,
-                reserved: Some(0),
-            },
-            0_u64,
-        );
+        let (mut pool, mut held) = (Pool::EMPTY, 0_u64);
         let mut steps = Vec::new();
         for (name, layout, _) in &self.graphs {
             let need = held.saturating_add(layout.used_bytes());
@@ -355,14 +340,7 @@ impl ByRule<'_> {
                 pool,
             ));
         }
-        steps.push(step(
-            "wait and trim".to_owned(),
-            0,
-            Pool {
-                used: held,
-                reserved: Some(held),
-            },
-        ));
+        steps.push(step("wait and trim".to_owned(), 0, Pool::all_used(held)));
         schedule(
             "all graphs in one stream",
             "one after the other in one stream",
@@ -372,13 +350,7 @@ impl ByRule<'_> {
     }
 
     fn sum<'a>(&self, launches: impl Iterator<Item = (String, &'a Layout)>) -> Vec<ScheduleStep> {
-        let (mut pool, mut held) = (
-            Pool {
-                used: 0,
-                reserved: Some(0),
-            },
-            0_u64,
-        );
+        let (mut pool, mut held) = (Pool::EMPTY, 0_u64);
         let mut steps = Vec::new();
         for (label, layout) in launches {
             let used = pool.used.saturating_add(layout.used_bytes());
@@ -391,14 +363,7 @@ impl ByRule<'_> {
             }
             steps.push(step(label, if fits { 0 } else { 2 }, pool));
         }
-        steps.push(step(
-            "wait and trim".to_owned(),
-            0,
-            Pool {
-                used: held,
-                reserved: Some(held),
-            },
-        ));
+        steps.push(step("wait and trim".to_owned(), 0, Pool::all_used(held)));
         steps
     }
 }

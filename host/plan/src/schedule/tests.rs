@@ -1,10 +1,8 @@
 use std::sync::Arc;
 
-use cudart_model::memory::address::Granularity;
-
 use super::*;
-use crate::recordings::{self, SPIN};
-use crate::schedules::{self, Overlap};
+use crate::recordings::{self, SPIN, laid_out};
+use crate::schedules::{self, SIMULATED_SPIN};
 
 /// What a launch step leaves: code, used, reserved.
 fn launches(schedule: &Schedule) -> Vec<(i32, u64, Option<u64>)> {
@@ -34,7 +32,7 @@ fn the_rule_says_of_every_recorded_graph_what_the_model_does() {
     let machine = Profile::default();
     for recording in recordings::all() {
         let graph = Arc::new(recording.graph.clone());
-        let layout = Layout::of(&graph, Granularity::H200).expect("a layout");
+        let layout = laid_out(&graph).expect("a layout");
         let rule = ByRule {
             total_bytes: machine.total_bytes(),
             graphs: vec![(&graph.name, &layout, false)],
@@ -43,7 +41,7 @@ fn the_rule_says_of_every_recorded_graph_what_the_model_does() {
             (rule.one_stream(3), schedules::one_stream(&graph, 3)),
             (
                 rule.at_once(3),
-                schedules::at_once(&graph, 3, Overlap::SIMULATED),
+                schedules::at_once(&graph, 3, SIMULATED_SPIN),
             ),
         ];
         for (by_rule, scenario) in pairs {
@@ -80,7 +78,7 @@ fn r35_r36_the_rule_for_different_graphs_says_what_the_model_does() {
         .collect();
     let layouts: Vec<Layout> = graphs
         .iter()
-        .map(|graph| Layout::of(graph, Granularity::H200).expect("a layout"))
+        .map(|graph| laid_out(graph).expect("a layout"))
         .collect();
     let named = graphs
         .iter()
@@ -97,7 +95,7 @@ fn r35_r36_the_rule_for_different_graphs_says_what_the_model_does() {
         ),
         (
             rule.all_at_once(),
-            schedules::all_at_once(&graphs, Overlap::SIMULATED),
+            schedules::all_at_once(&graphs, SIMULATED_SPIN),
         ),
     ];
     for (by_rule, scenario) in pairs {
@@ -110,7 +108,7 @@ fn r35_r36_the_rule_for_different_graphs_says_what_the_model_does() {
 #[test]
 fn a_difference_is_a_failure_and_a_missed_overlap_is_inconclusive() {
     let graph = Arc::new(recordings::recordings("apps").remove(0).graph);
-    let scenario = schedules::at_once(&graph, 2, Overlap::SIMULATED);
+    let scenario = schedules::at_once(&graph, 2, SIMULATED_SPIN);
     let (schedule, planned) = simulated(&scenario, &Profile::default(), SPIN).expect("replayed");
     let compared = |change: &dyn Fn(&mut ReplayedStep)| {
         let mut measured = planned.clone();

@@ -8,37 +8,24 @@ use std::time::Duration;
 use crate::graph::Graph;
 use crate::scenario::{Instance, Scenario, Step};
 
-pub use notation::{NOTATION, UnknownWord, instances, written};
+pub(crate) use notation::instances;
+pub use notation::{NOTATION, UnknownWord, written};
 
-/// How long graphs run in schedules whose graphs are to overlap.
-#[derive(Debug, Clone, Copy)]
-pub struct Overlap {
-    /// The least that each graph runs.
-    pub spin: Duration,
-}
+/// How long graphs spin that are to overlap in a simulated schedule: longer than any
+/// takes, since its time is virtual.
+pub(crate) const SIMULATED_SPIN: Duration = Duration::from_secs(60);
 
-impl Overlap {
-    /// Longer than any simulated schedule takes; its time is virtual.
-    pub const SIMULATED: Self = Self {
-        spin: Duration::from_secs(60),
-    };
-
-    /// Long enough to launch this many graphs on a GPU one after the other: a launch
-    /// that maps memory takes 0.06 to 1.4 ms (M4).
-    #[must_use]
-    pub fn on_gpu(launches: usize) -> Self {
-        let launches = u32::try_from(launches).unwrap_or(u32::MAX);
-        let spin = Duration::from_millis(2).saturating_mul(launches);
-        Self {
-            spin: spin.clamp(Duration::from_millis(50), Duration::from_secs(10)),
-        }
-    }
+/// How long graphs spin that are to overlap on a GPU: long enough to launch this many one
+/// after the other. A launch that maps memory takes 0.06 to 1.4 ms (M4).
+pub(crate) fn spin_on_gpu(launches: usize) -> Duration {
+    let launches = u32::try_from(launches).unwrap_or(u32::MAX);
+    let spin = Duration::from_millis(2).saturating_mul(launches);
+    spin.clamp(Duration::from_millis(50), Duration::from_secs(10))
 }
 
 /// One graph: launched `launches` times in a stream, trimmed, what it leaves freed,
 /// and trimmed again. This is what the recorded graphs went through.
-#[must_use]
-pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
+pub(crate) fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
     let mut steps = Vec::new();
     for _ in 0..launches {
         steps.push(Step::Launch {
@@ -72,94 +59,74 @@ pub fn one_stream(graph: &Arc<Graph>, launches: usize) -> Scenario {
 /// A graph `streams` times, each on its own stream, all at once. One exec never
 /// overlaps itself (R22), and a graph with memory nodes has one exec (R25), so these
 /// are graphs of their own.
-#[must_use]
-pub fn at_once(graph: &Arc<Graph>, streams: usize, overlap: Overlap) -> Scenario {
-    let held = Arc::new(Graph {
-        spin: overlap.spin,
-        ..(**graph).clone()
+pub(crate) fn at_once(graph: &Arc<Graph>, streams: usize, spin: Duration) -> Scenario {
+    let spinning = spinning(graph, spin);
+    let copies = (0..streams).map(|number| Instance {
+        name: format!("{}[{number}]", graph.name),
+        graph: Arc::clone(&spinning),
     });
-    let name = |number: usize| format!("{}[{number}]", graph.name);
-    let mut scenario = side_by_side((0..streams).map(|number| (name(number), Arc::clone(&held))));
-    scenario.name = format!("{} on {streams} streams", graph.name);
-    scenario.about = format!("{streams} graphs like it, each on its own stream, all at once");
-    scenario
+    Scenario {
+        name: format!("{} on {streams} streams", graph.name),
+        about: format!("{streams} graphs like it, each on its own stream, all at once"),
+        ..side_by_side(copies.collect())
+    }
 }
 
 /// Different graphs, each on its own stream, all at once.
-#[must_use]
-pub fn all_at_once(graphs: &[Arc<Graph>], overlap: Overlap) -> Scenario {
-    let held = graphs.iter().map(|graph| {
-        (
-            graph.name.clone(),
-            Arc::new(Graph {
-                spin: overlap.spin,
-                ..(**graph).clone()
-            }),
-        )
-    });
-    let mut scenario = side_by_side(held);
-    scenario.name = "all graphs at once".to_owned();
-    scenario.about = "each graph on its own stream, all at once".to_owned();
-    scenario
+pub(crate) fn all_at_once(graphs: &[Arc<Graph>], spin: Duration) -> Scenario {
+    let spinning: Vec<_> = graphs.iter().map(|graph| spinning(graph, spin)).collect();
+    Scenario {
+        name: "all graphs at once".to_owned(),
+        about: "each graph on its own stream, all at once".to_owned(),
+        ..side_by_side(instances(&spinning))
+    }
 }
 
 /// Different graphs, one after the other in one stream.
-#[must_use]
-pub fn all_in_one_stream(graphs: &[Arc<Graph>]) -> Scenario {
-    let instances = graphs.iter().map(|graph| Instance {
-        name: graph.name.clone(),
-        graph: Arc::clone(graph),
-    });
-    let mut steps: Vec<Step> = (0..graphs.len())
-        .map(|instance| Step::Launch {
-            instance,
-            stream: 0,
-        })
-        .collect();
-    steps.extend([Step::Wait { stream: None }, Step::Trim]);
+pub(crate) fn all_in_one_stream(graphs: &[Arc<Graph>]) -> Scenario {
     Scenario {
         name: "all graphs in one stream".to_owned(),
         about: "one after the other in one stream".to_owned(),
-        instances: instances.collect(),
         streams: 1,
-        steps,
+        steps: launched((0..graphs.len()).map(|instance| (instance, 0))),
+        instances: instances(graphs),
     }
 }
 
 /// Graphs of which one frees what another allocates: launched in turn in one stream, twice.
-#[must_use]
-pub fn in_turn(graphs: &[Arc<Graph>]) -> Scenario {
+pub(crate) fn in_turn(graphs: &[Arc<Graph>]) -> Scenario {
     let names: Vec<&str> = graphs.iter().map(|graph| graph.name.as_str()).collect();
-    let turn = (0..graphs.len()).map(|instance| Step::Launch {
-        instance,
-        stream: 0,
-    });
-    let mut steps: Vec<Step> = turn.clone().chain(turn).collect();
-    steps.extend([Step::Wait { stream: None }, Step::Trim]);
+    let turn = (0..graphs.len()).map(|instance| (instance, 0));
     Scenario {
         name: format!("{} in turn", names.join(", ")),
         about: "what one allocates another frees: launched in turn in one stream, twice".to_owned(),
-        instances: instances(graphs),
         streams: 1,
-        steps,
+        steps: launched(turn.clone().chain(turn)),
+        instances: instances(graphs),
     }
 }
 
-fn side_by_side(graphs: impl Iterator<Item = (String, Arc<Graph>)>) -> Scenario {
-    let instances: Vec<Instance> = graphs
-        .map(|(name, graph)| Instance { name, graph })
-        .collect();
-    let mut steps: Vec<Step> = (0..instances.len())
-        .map(|instance| Step::Launch {
-            instance,
-            stream: instance,
-        })
-        .collect();
-    steps.extend([Step::Wait { stream: None }, Step::Trim]);
+/// A graph that runs at least so long.
+fn spinning(graph: &Graph, spin: Duration) -> Arc<Graph> {
+    Arc::new(Graph {
+        spin,
+        ..graph.clone()
+    })
+}
+
+fn side_by_side(instances: Vec<Instance>) -> Scenario {
     Scenario {
         streams: instances.len(),
+        steps: launched((0..instances.len()).map(|number| (number, number))),
         instances,
-        steps,
         ..Scenario::default()
     }
+}
+
+/// Launches, each with its stream, then a wait for all streams and a trim.
+fn launched(launches: impl Iterator<Item = (usize, usize)>) -> Vec<Step> {
+    let launches = launches.map(|(instance, stream)| Step::Launch { instance, stream });
+    launches
+        .chain([Step::Wait { stream: None }, Step::Trim])
+        .collect()
 }
