@@ -11,7 +11,8 @@ use crate::types::cudaError_t;
 pub struct Advice {
     /// The code.
     pub code: cudaError_t,
-    /// The calls that the text is for; empty for all others.
+    /// The C names of the calls that the text is for. If empty, the text is for every
+    /// other call.
     pub calls: &'static [&'static str],
     /// What to do, in one or two sentences.
     pub text: &'static str,
@@ -32,7 +33,8 @@ pub fn advice(code: cudaError_t, call: &str) -> &'static str {
 
 macro_rules! table {
     ($($code:literal [$($call:ident)*] $text:literal)*) => {
-        /// All texts by code; those for single calls come before the general one.
+        /// All texts, ordered by code. The texts for single calls come before the
+        /// text for all other calls.
         pub const ADVICE: &[Advice] = &[
             $(Advice {
                 code: cudaError_t($code),

@@ -1,8 +1,9 @@
-//! The driver's way to a kernel, for runtimes without `cudaLibraryLoadData`.
+//! Loads kernels through the driver, for runtimes without `cudaLibraryLoadData`.
 //!
-//! Runtimes before 12.8 cannot load PTX, but a runtime graph is a driver graph:
-//! the driver loads the module and adds the kernel node to the same handle. The
-//! plain names are used, which take the 56-byte parameters in every driver.
+//! Runtimes before 12.8 cannot load PTX. A graph of the runtime is also a graph of the
+//! driver, so the driver loads the module and adds the kernel node to the same graph
+//! handle. The table binds the names without suffix (`cuGraphAddKernelNode`), which take
+//! the 56-byte parameters in every driver.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 use core::ptr::NonNull;
@@ -13,14 +14,14 @@ use crate::types::{
     CUmodule, CUresult, cudaGraph_t, cudaGraphNode_t, cudaJitOption, cudaStream_t,
 };
 
-/// What the driver's library is called on this platform.
+/// The file name of the driver's library on this platform.
 pub const DRIVER_LIBRARY: &str = if cfg!(windows) {
     "nvcuda.dll"
 } else {
     "libcuda.so.1"
 };
 
-/// Hands the driver's table to the macro `$callback`, one function a line.
+/// Passes the driver's table to the macro `$callback`, one function per line.
 #[macro_export]
 macro_rules! driver_functions {
     ($callback:ident) => {
@@ -36,10 +37,10 @@ macro_rules! driver_functions {
     };
 }
 
-/// Hands the driver's functions that only some drivers have to the macro `$callback`.
+/// Passes the driver functions that only newer drivers export to the macro `$callback`.
 ///
-/// `cuGraphAddNode_v2` adds conditional nodes. The runtime's `cudaGraphAddNode` does so,
-/// too, but has another prototype from 13.0 on.
+/// `cuGraphAddNode_v2` adds conditional nodes. The runtime's `cudaGraphAddNode` does the
+/// same, but its prototype changed in 13.0.
 #[macro_export]
 macro_rules! newer_driver_functions {
     ($callback:ident) => {
@@ -58,7 +59,7 @@ macro_rules! define_driver {
             $($name: unsafe extern "C" fn($($ty),*) -> $ret,)*
         }
 
-        /// The names of the driver's table with their arguments and result, as Rust source.
+        /// The names, arguments and results of the driver's table, as Rust source.
         pub const $list: &[crate::table::Function] = &[
             $(crate::table::Function {
                 name: stringify!($name),
@@ -70,11 +71,11 @@ macro_rules! define_driver {
         ];
 
         impl $functions {
-            /// Binds every function once, by asking `resolve` for each name.
+            /// Looks up every function once by calling `resolve` with its name.
             ///
             /// # Errors
             ///
-            /// Names all functions that `resolve` does not know.
+            /// The names of all functions for which `resolve` returned `None`.
             ///
             /// # Safety
             ///
@@ -116,7 +117,7 @@ macro_rules! define_driver {
                 #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
                     let function = self.$name;
-                    // SAFETY: the function has this prototype; the rest is the caller's promise.
+                    // SAFETY: the function has this prototype; the caller guarantees the rest.
                     traced!($name, ($($arg),*), unsafe { function($($arg),*) })
                 }
             )*
@@ -127,31 +128,32 @@ macro_rules! define_driver {
 driver_functions!(define_driver);
 newer_driver_functions!(define_driver);
 
-/// Loads the driver's table. The library is the very instance that the runtime
-/// uses, since the runtime opens it by the same name; it is never closed.
+/// Loads the driver's table. The runtime opens the driver under the same name, so this is
+/// the same loaded library. It is never closed.
 ///
 /// # Errors
 ///
-/// One line: the library cannot be opened, or lacks functions.
+/// A message of one line, if the library cannot be opened or lacks functions.
 ///
 /// # Safety
 ///
-/// The library that the system finds by this name must be the CUDA driver, as it must be
-/// for the CUDA runtime. Opening it runs its initialisers.
+/// The library that the system finds under this name must be the CUDA driver. The CUDA
+/// runtime relies on the same. Opening the library runs its initialisers.
 pub unsafe fn load_driver() -> Result<DriverFunctions, String> {
-    // SAFETY: the caller's promise, and `bind` gets the functions of the CUDA driver.
+    // SAFETY: the caller guarantees that the library is the CUDA driver, so `bind` gets
+    // the driver's functions.
     unsafe { with_driver(|resolve| DriverFunctions::bind(resolve)) }
 }
 
-/// Loads those of the driver's functions that came with 12.3.
+/// Loads the driver functions that exist since CUDA 12.3.
 ///
 /// # Errors
 ///
-/// As [`load_driver`].
+/// The same as for [`load_driver`].
 ///
 /// # Safety
 ///
-/// As for [`load_driver`].
+/// The same as for [`load_driver`].
 pub unsafe fn load_newer_driver() -> Result<NewerDriverFunctions, String> {
     // SAFETY: as above.
     unsafe { with_driver(|resolve| NewerDriverFunctions::bind(resolve)) }
@@ -161,11 +163,11 @@ type Resolve<'a> = &'a mut dyn FnMut(&'static CStr) -> Option<NonNull<c_void>>;
 
 /// # Safety
 ///
-/// As for [`load_driver`].
+/// The same as for [`load_driver`].
 unsafe fn with_driver<F>(
     bind: impl FnOnce(Resolve<'_>) -> Result<F, crate::table::MissingSymbols>,
 ) -> Result<F, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let library = unsafe { libloading::Library::new(DRIVER_LIBRARY) }
         .map_err(|error| format!("cannot open the CUDA driver: {error}"))?;
     let mut resolve = |name: &'static CStr| {
@@ -175,7 +177,7 @@ unsafe fn with_driver<F>(
     };
     let functions = bind(&mut resolve)
         .map_err(|missing| format!("{DRIVER_LIBRARY} lacks {}", missing.0.join(", ")))?;
-    // Never closed.
+    // The library stays open, because the table keeps addresses in it.
     core::mem::forget(library);
     Ok(functions)
 }

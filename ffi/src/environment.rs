@@ -1,11 +1,12 @@
-//! Environment variables, unless this process has rights that its user has not.
+//! Reads environment variables, but ignores them in a process with more rights than its
+//! user.
 
 use std::ffi::OsString;
 
-/// The variable's value; `None` in a program that runs with more rights than whoever
-/// started it, such as a setuid one. There the environment is not to be trusted: a folder
-/// of libraries that it names would run its code with those rights. The system's own
-/// search ignores `LD_LIBRARY_PATH` in the same case.
+/// The value of the variable. `None` in a process that has more rights than the user who
+/// started it, such as a setuid program: if the environment named a folder of libraries,
+/// code from that folder would run with those rights. The dynamic linker ignores
+/// `LD_LIBRARY_PATH` in the same case.
 #[must_use]
 pub fn variable(name: &str) -> Option<OsString> {
     if has_more_rights() {
@@ -16,7 +17,7 @@ pub fn variable(name: &str) -> Option<OsString> {
 }
 
 /// Whether the kernel set `AT_SECURE` when it started the program: the effective user or
-/// group is not the real one, or the file has capabilities (getauxval(3)).
+/// group differs from the real one, or the file has capabilities (getauxval(3)).
 #[cfg(all(target_os = "linux", not(miri)))]
 fn has_more_rights() -> bool {
     use core::ffi::c_ulong;
@@ -26,7 +27,7 @@ fn has_more_rights() -> bool {
         // glibc since 2.16, and musl.
         fn getauxval(kind: c_ulong) -> c_ulong;
     }
-    // SAFETY: the function takes any number, and answers 0 to one that is not known.
+    // SAFETY: the function accepts any number, and returns 0 for an unknown one.
     unsafe { getauxval(AT_SECURE) != 0 }
 }
 

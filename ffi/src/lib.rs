@@ -9,11 +9,11 @@
 //!   checks their layouts, and `cargo xtask abi` compares them with real headers.
 //! - [`loader`] finds a library; [`driver`] loads kernels with runtimes older than 12.8.
 //! - [`ptx`] reads a PTX file and checks whether a driver and a device can load it.
-//! - [`environment`] reads variables where they can be trusted.
+//! - [`environment`] reads environment variables, but not in a setuid program.
 //! - [`advice`] says what to do about each error code.
 //!
-//! With the log target `cudart` at level `trace`, every call is logged with its
-//! arguments, result, output values and time.
+//! With the log target `cudart` at level `trace`, every call is logged with its arguments,
+//! its result, the values that it wrote and its duration.
 //!
 //! The crate adds no safety: every call is as unsafe as the C function that it calls.
 

@@ -1,11 +1,12 @@
 //! The driver functions that the simulated runtime exports, one line each.
 //!
-//! `name [version] fn exported(arguments)`: `cuGetProcAddress` gives `exported` for `name`
-//! from that version of CUDA on, until the version of another line of the same name. The
-//! versions are those of `cudaTypedefs.h`. After a plus stands the twin for the per-thread
-//! default stream. `cargo xtask abi` compares every line with `cuda.h`.
+//! Each line is `name [version] fn exported(arguments)`: `cuGetProcAddress` returns
+//! `exported` for `name` from that CUDA version on, until the version of the next line with
+//! the same name. The versions are those of `cudaTypedefs.h`. The name after a plus is the
+//! variant for the per-thread default stream. `cargo xtask abi` compares every line with
+//! `cuda.h`.
 
-/// Hands the list to the macro `$callback`.
+/// Passes the list to the macro `$callback`.
 #[macro_export]
 macro_rules! simulated_driver_functions {
     ($callback:ident) => {
@@ -198,11 +199,12 @@ macro_rules! simulated_driver_functions {
 pub struct DriverFunction {
     /// The name that `cuGetProcAddress` takes.
     pub api: &'static str,
-    /// The first CUDA version for which it gives this function, as 1000 * major + 10 * minor.
+    /// The first CUDA version for which `cuGetProcAddress` returns this function, as
+    /// 1000 * major + 10 * minor.
     pub version: u32,
     /// The exported C name.
     pub name: &'static str,
-    /// The exported name of the twin for the per-thread default stream.
+    /// The exported name of the variant for the per-thread default stream.
     pub twin: Option<&'static str>,
     /// The argument names and types, as Rust source.
     pub arguments: &'static [(&'static str, &'static str)],

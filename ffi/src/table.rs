@@ -1,8 +1,8 @@
-//! The table: one line a function.
+//! The table of runtime functions, one per line.
 //!
-//! [`cudart_functions!`](crate::cudart_functions) is the only list of runtime
-//! functions in the workspace. The bindings below, [`FUNCTIONS`], the ABI check
-//! and the model's exports are all made from it.
+//! [`cudart_functions!`](crate::cudart_functions) is the only list of runtime functions in
+//! the workspace. The bindings below, [`FUNCTIONS`], the ABI check and the exports of the
+//! simulated runtime are generated from it.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ptr::NonNull;
@@ -10,16 +10,17 @@ use core::ptr::NonNull;
 use crate::trace::traced;
 use crate::types::*;
 
-/// Hands the table to the macro `$callback`, one function a line:
+/// Passes the table to the macro `$callback`, one function per line:
 ///
 /// `presence [first version] fn name(argument: type, …) -> type;`
 ///
-/// - `required`: exported by every runtime from 11.4 on, with the same prototype;
-///   a library without it is refused.
-/// - `optional`: exported by some versions only; absent ones are `None`.
-/// - `model`: exported only by this project's model runtime.
+/// - `required`: exported by every runtime from 11.4 on, with the same prototype. A library
+///   without it is refused.
+/// - `optional`: exported by some versions only. Where a library lacks it, the binding is
+///   `None`.
+/// - `model`: exported only by this project's simulated runtime.
 ///
-/// Anything that stands after the macro's name is passed on in front.
+/// Further arguments of the macro are passed to `$callback` before the table.
 #[macro_export]
 macro_rules! cudart_functions {
     ($callback:ident $(, $($extra:tt)*)?) => {
@@ -105,7 +106,7 @@ pub enum Presence {
     Required,
     /// Only some versions export it.
     Optional,
-    /// Only the model runtime exports it.
+    /// Only the simulated runtime exports it.
     Model,
 }
 
@@ -120,16 +121,17 @@ pub struct Function {
     pub returns: &'static str,
     /// Whether a library must export it.
     pub presence: Presence,
-    /// The first CUDA version that exports it (for the model: the first of ours).
+    /// The first CUDA version that exports it. For a function of the simulated runtime:
+    /// the first version of this project.
     pub since: &'static str,
 }
 
-/// A library that lacks required functions: all of them, by name.
+/// The names of all required functions that a library lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingSymbols(pub Vec<&'static str>);
 
-/// A function is stored as a plain pointer for a required line and as an
-/// `Option` for any other.
+/// The type of a field: a plain function pointer for a required function, an `Option` of it
+/// for any other.
 macro_rules! stored {
     (required, $t:ty) => { $t };
     ($other:ident, $t:ty) => { Option<$t> };
@@ -151,9 +153,9 @@ pub(crate) use presence;
 macro_rules! bind {
     (required, $name:ident, $resolve:ident, $missing:ident, $t:ty) => {{
         match $resolve(symbol_name!($name)) {
-            // SAFETY: the caller of `bind` promises that the symbol of this name
-            // is the CUDA runtime's function, which has this prototype in every
-            // version from 11.4 on.
+            // SAFETY: the caller of `bind` guarantees that the symbol of this
+            // name is the CUDA runtime's function, which has this prototype in
+            // every version from 11.4 on.
             Some(symbol) => Some(unsafe { core::mem::transmute::<NonNull<c_void>, $t>(symbol) }),
             None => {
                 $missing.push(stringify!($name));
@@ -196,27 +198,29 @@ macro_rules! method {
         /// # Safety
         ///
         /// As the CUDA runtime documents the function: pointers must be valid for
-        /// what the call reads and writes, handles alive and this library's own.
+        /// what the call reads and writes, and handles must be live and made by
+        /// this library.
         #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
         #[inline]
         pub unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
             let function = self.$name;
-            // SAFETY: the function has this prototype; the rest is the caller's promise.
+            // SAFETY: the function has this prototype; the caller guarantees the rest.
             traced!($name, ($($arg),*), unsafe { function($($arg),*) })
         }
     };
     ($other:ident, $since:literal, $name:ident, ($($arg:ident: $ty:ty),*), $ret:ty) => {
-        #[doc = concat!("Calls `", stringify!($name), "`; exported from ", stringify!($since), " on. `None`: not exported here.")]
+        #[doc = concat!("Calls `", stringify!($name), "`; exported from ", stringify!($since), " on. Returns `None` if this library does not export it.")]
         ///
         /// # Safety
         ///
-        /// As the library documents the function: pointers must be valid for
-        /// what the call reads and writes, handles alive and this library's own.
+        /// As the library documents the function: pointers must be valid for what
+        /// the call reads and writes, and handles must be live and made by this
+        /// library.
         #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
         #[inline]
         pub unsafe fn $name(&self, $($arg: $ty),*) -> Option<$ret> {
             let function = self.$name?;
-            // SAFETY: the function has this prototype; the rest is the caller's promise.
+            // SAFETY: the function has this prototype; the caller guarantees the rest.
             Some(traced!($name, ($($arg),*), unsafe { function($($arg),*) }))
         }
     };
@@ -242,11 +246,12 @@ macro_rules! define_table {
         ];
 
         impl Functions {
-            /// Binds every function once, by asking `resolve` for each name.
+            /// Looks up every function once by calling `resolve` with its name.
             ///
             /// # Errors
             ///
-            /// Names **all** required functions that `resolve` does not know.
+            /// The names of **all** required functions for which `resolve`
+            /// returned `None`.
             ///
             /// # Safety
             ///
@@ -311,7 +316,8 @@ mod tests {
 
     #[test]
     fn the_trap_spellings_are_not_in_the_table() {
-        // Same exported name, other prototype from one version to the next.
+        // Functions whose prototype changed between versions under the same exported
+        // name.
         for trap in [
             "cudaGraphInstantiate",
             "cudaGetDriverEntryPoint",

@@ -1,12 +1,13 @@
-//! What a traced call shows: each argument before it, and after a success the
-//! values that it wrote through its out pointers.
+//! The text of a traced call: each argument before the call, and after a success the values
+//! that the call wrote through its out pointers.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use crate::types::*;
 
-/// One call, shown on the log target `cudart` when that is at `trace`: the
-/// student's tour of a run. Off, it costs one comparison.
+/// Makes one call. If the log target `cudart` is at level `trace`, the call is logged, so
+/// that a reader can follow all CUDA calls of a run. If it is not, the cost is one
+/// comparison.
 macro_rules! traced {
     ($name:ident, ($($arg:ident),*), $call:expr) => {{
         use crate::trace::{Traced, in_call, out_call};
@@ -36,13 +37,13 @@ pub(crate) trait Traced {
     /// The value itself; `None` for a pointer whose target is written by the call.
     fn value(&self) -> Option<String>;
 
-    /// The value that a successful call wrote behind this pointer. Only called
-    /// after the call that got this pointer returned success.
+    /// The value that a successful call wrote through this pointer. Called only after
+    /// the call with this pointer returned success.
     fn written(&self, _argument: &str) -> Option<String> {
         None
     }
 
-    /// For a result: whether the out pointers have been written.
+    /// For a result: whether the call succeeded, so that its out pointers are written.
     fn succeeded(&self) -> bool {
         true
     }
@@ -70,7 +71,8 @@ plain! {
     cudaStreamCaptureMode => "{:?}",
 }
 
-/// Pointers to what the call reads. `{:p}` of a reference would be where the argument lies.
+/// Pointers to data that the call reads. `{:p}` of a reference would print the address of
+/// the argument itself.
 macro_rules! pointers {
     ($($ty:ty),* $(,)?) => {$(
         impl Traced for $ty {
@@ -105,8 +107,8 @@ macro_rules! handles {
             }
 
             fn written(&self, _argument: &str) -> Option<String> {
-                // SAFETY: the call that just succeeded wrote here, so a non-null
-                // pointer is valid for reads of this type.
+                // SAFETY: the call succeeded and wrote through this pointer,
+                // so if it is not null, it is valid for reads of this type.
                 unsafe { self.as_ref() }.and_then(Traced::value)
             }
         }
@@ -135,8 +137,8 @@ macro_rules! out_values {
             }
 
             fn written(&self, _argument: &str) -> Option<String> {
-                // SAFETY: the call that just succeeded wrote here, so a non-null
-                // pointer is valid for reads of this type.
+                // SAFETY: the call succeeded and wrote through this pointer,
+                // so if it is not null, it is valid for reads of this type.
                 unsafe { self.as_ref() }.map(|value| format!($format, value))
             }
         }
@@ -157,11 +159,12 @@ impl Traced for *mut *mut c_void {
     }
 
     fn written(&self, argument: &str) -> Option<String> {
-        // The others are arrays that are passed in, and may have no elements.
+        // The other arguments are arrays that the caller passes in, which may be
+        // empty.
         if argument != "dev_ptr" {
             return None;
         }
-        // SAFETY: the allocation that just succeeded wrote the address here.
+        // SAFETY: the allocation succeeded and wrote the address here.
         unsafe { self.as_ref() }.map(|&address| format!("{address:p}"))
     }
 }
@@ -172,12 +175,13 @@ impl Traced for *mut c_void {
     }
 
     fn written(&self, argument: &str) -> Option<String> {
-        // The only untyped values of this name are the u64 attributes of graph memory;
-        // a pool's attributes, of which some are an int, have another name.
+        // The only untyped arguments with this name are the graph memory attributes,
+        // which are u64. The attributes of pools, some of which are int, have
+        // another name.
         if argument != "value" || self.is_null() {
             return None;
         }
-        // SAFETY: the attribute call that just succeeded read or wrote a u64 here.
+        // SAFETY: the attribute call succeeded and read or wrote a u64 here.
         Some(unsafe { self.cast::<u64>().read_unaligned() }.to_string())
     }
 }
@@ -188,7 +192,7 @@ impl Traced for *mut cudaMemAllocNodeParams {
     }
 
     fn written(&self, _argument: &str) -> Option<String> {
-        // SAFETY: the call that just succeeded read or wrote this struct.
+        // SAFETY: the call succeeded and read or wrote this struct.
         unsafe { self.as_ref() }.map(|params| {
             format!(
                 "{{ bytesize: {}, dptr: {:p} }}",
@@ -204,7 +208,7 @@ impl Traced for *const cudaKernelNodeParams {
     }
 
     fn written(&self, _argument: &str) -> Option<String> {
-        // SAFETY: the call that just succeeded read this struct.
+        // SAFETY: the call succeeded and read this struct.
         unsafe { self.as_ref() }.map(|params| {
             let (grid, block) = (params.grid_dim, params.block_dim);
             format!(
@@ -245,7 +249,7 @@ impl Traced for cudaError_t {
     }
 }
 
-/// With the runtime's names: the codes are the same.
+/// Shown with the runtime's names, because the codes are the same.
 impl Traced for CUresult {
     fn value(&self) -> Option<String> {
         cudaError_t(self.0).value()
@@ -256,7 +260,7 @@ impl Traced for CUresult {
     }
 }
 
-/// The arguments of a call, before it: `graph=0x…, flags=0`.
+/// The arguments of a call, as they are before it: `graph=0x…, flags=0`.
 pub(crate) fn in_call(arguments: &[(&str, &dyn Traced)]) -> String {
     let shown: Vec<_> = arguments
         .iter()
@@ -265,7 +269,7 @@ pub(crate) fn in_call(arguments: &[(&str, &dyn Traced)]) -> String {
     shown.join(", ")
 }
 
-/// What a call wrote: ` { graph=0x… }`, or nothing.
+/// What a call wrote: ` { graph=0x… }`, or an empty string.
 pub(crate) fn out_call(arguments: &[(&str, &dyn Traced)], succeeded: bool) -> String {
     if !succeeded {
         return String::new();

@@ -1,22 +1,22 @@
 //! The driver functions that `libgraph_memory_watch.so` wraps, and those that it
 //! calls itself.
 //!
-//! [`watched_functions!`](crate::watched_functions) is the only list of them: the
-//! library's wrappers and its bindings are made from it, and `cargo xtask abi`
-//! compares each prototype with the `cuda.h` of many releases. A driver keeps every
-//! exported name with its prototype for good, so one build serves all drivers; a
-//! name that a driver lacks is never asked for by a program that runs with it.
+//! [`watched_functions!`](crate::watched_functions) is the only list of these functions.
+//! The library's wrappers and its bindings are generated from it, and `cargo xtask abi`
+//! compares each prototype with the `cuda.h` of many releases. A driver never changes the
+//! prototype of an exported name, so one build serves all drivers. A program never looks up
+//! a name that its driver lacks.
 
 use core::ffi::{c_uint, c_void};
 
 use crate::table::{Function, Presence};
 
-/// A handle of an array of texels in several sizes; passed on only.
+/// A handle of a mipmapped array; the library only passes it on.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy)]
 pub struct CUmipmappedArray(pub *mut c_void);
 
-/// Defines structs that are only ever passed on by pointer.
+/// Defines structs that the library only passes on by pointer.
 macro_rules! opaque {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -29,25 +29,25 @@ macro_rules! opaque {
 }
 
 opaque! {
-    /// What an array is like; passed on only.
+    /// The description of an array; the library only passes it on.
     CUDA_ARRAY_DESCRIPTOR;
-    /// What an array of three dimensions is like; passed on only.
+    /// The description of a 3D array; the library only passes it on.
     CUDA_ARRAY3D_DESCRIPTOR;
-    /// How a kernel is launched; passed on only.
+    /// The configuration of a kernel launch; the library only passes it on.
     CUlaunchConfig;
 }
 
-/// A limit of a context; passed on only.
+/// A limit of a context; the library only passes it on.
 pub type CUlimit = c_uint;
 
-/// Hands the table to the macro `$callback`, one function a line:
+/// Passes the table to the macro `$callback`, one function per line:
 ///
 /// `wrap(HOOK) [first release] fn name(argument: type, …) -> CUresult;` or
 /// `own [first release] fn …`.
 ///
-/// `HOOK` is the function of the library that handles the call: a path, or a path
-/// and arguments for it. Within a line the arguments' names can be used there.
-/// Anything that stands after the macro's name is passed on in front.
+/// `HOOK` is the library's function that handles the call: a path, or a path with
+/// arguments. It can use the names of the arguments on its line. Further arguments of the
+/// macro are passed to `$callback` before the table.
 #[macro_export]
 macro_rules! watched_functions {
     ($callback:ident $(, $($extra:tt)*)?) => {

@@ -1,5 +1,5 @@
-//! The advice for every code, held to one committed text table, so that a change
-//! of a sentence is seen as a text and not only as code.
+//! Compares the advice for every code with a committed text file, so that a changed
+//! sentence shows in the diff as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,8 +26,7 @@ fn as_text() -> String {
     text
 }
 
-/// `UPDATE_SNAPSHOTS=1 cargo test` writes the table; its change is then reviewed
-/// as any other.
+/// `UPDATE_SNAPSHOTS=1 cargo test` writes the text file.
 #[test]
 fn the_sentences_are_those_of_the_committed_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(TABLE);
@@ -37,13 +36,16 @@ fn the_sentences_are_those_of_the_committed_table() {
     }
     let committed = std::fs::read_to_string(&path).unwrap();
     for (now, then) in text.lines().zip(committed.lines()) {
-        assert_eq!(now, then, "{TABLE} says otherwise (UPDATE_SNAPSHOTS=1)");
+        assert_eq!(
+            now, then,
+            "{TABLE} differs; UPDATE_SNAPSHOTS=1 writes it anew"
+        );
     }
-    assert_eq!(text, committed, "{TABLE} is longer or shorter");
+    assert_eq!(text, committed, "{TABLE} has another length");
 }
 
 #[test]
-fn every_error_of_the_table_has_advice_of_its_own() {
+fn every_error_of_the_table_has_its_own_advice() {
     for constant in CONSTANTS.iter().filter(|c| c.type_name == "cudaError_t") {
         let code = cudaError_t(i32::try_from(constant.value).unwrap());
         assert_ne!(advice(code, "cudaMalloc"), GENERAL, "{}", constant.name);
@@ -51,7 +53,7 @@ fn every_error_of_the_table_has_advice_of_its_own() {
 }
 
 #[test]
-fn a_call_that_has_its_own_sentence_is_one_of_the_tables() {
+fn advice_for_single_calls_names_calls_of_the_table() {
     let driver = cudart_ffi::driver::DRIVER_FUNCTIONS;
     for call in ADVICE.iter().flat_map(|line| line.calls) {
         let known = FUNCTIONS.iter().chain(driver).any(|f| f.name == *call);
@@ -68,13 +70,13 @@ fn r18_relaunch_with_a_live_allocation_is_explained_where_it_happens() {
 }
 
 #[test]
-fn an_unknown_code_gets_the_general_sentence() {
+fn an_unknown_code_gets_the_general_advice() {
     assert_eq!(advice(cudaError_t(-7), "cudaMalloc"), GENERAL);
     assert_eq!(advice(cudaError_t(123_456), ""), GENERAL);
 }
 
 #[test]
-fn sentences_are_single_lines_that_end_and_none_is_unreachable() {
+fn texts_are_single_lines_that_end_with_a_full_stop_and_all_are_reachable() {
     for (index, line) in ADVICE.iter().enumerate() {
         assert!(
             line.text.ends_with('.') && !line.text.contains('\n'),
@@ -92,7 +94,7 @@ fn sentences_are_single_lines_that_end_and_none_is_unreachable() {
             !earlier
                 .iter()
                 .any(|e| e.code == line.code && e.calls.is_empty()),
-            "{} comes after its general sentence",
+            "{} comes after the text for all calls",
             line.text
         );
     }

@@ -1,5 +1,5 @@
-//! The loader against made-up installations, with small libraries that stand in
-//! for runtimes: which one is taken, and what is said of the others.
+//! Runs the loader on directory trees that imitate installations, with small libraries in
+//! place of runtimes. Checks which library it uses, and what it reports about the others.
 
 #![allow(
     unsafe_code,
@@ -35,7 +35,7 @@ fn outcomes(attempts: &[Attempt]) -> Vec<&Outcome> {
     attempts.iter().map(|attempt| &attempt.outcome).collect()
 }
 
-/// What is said of an unfit file that is path given.
+/// The message for an unusable file whose path is given.
 #[track_caller]
 fn said_of(path: &Path, reason: &str) {
     let error = refusal(path);
@@ -44,7 +44,7 @@ fn said_of(path: &Path, reason: &str) {
     assert!(error.report().contains(reason), "{}", error.report());
 }
 
-/// `/usr/local` with a toolkit as NVIDIA's packages lay it out.
+/// A `/usr/local` that contains a toolkit with the layout of NVIDIA's packages.
 fn toolkit(usr_local: &Path, version: &str, file: &str, standin: &Standin) -> PathBuf {
     let root = usr_local.join(format!("cuda-{version}"));
     let library = root
@@ -91,7 +91,8 @@ fn of_several_toolkits_without_a_cuda_link_the_newest_is_taken() {
         ..empty_search(folder.path())
     };
     assert_eq!(load(&search).runtime_version, Some(12100));
-    // lib64, the versioned and the plain name are one file, tried once.
+    // lib64, the file with the version and the file without it are the same file, so it
+    // is listed once.
     assert_eq!(search.candidates().len(), 3);
 }
 
@@ -173,7 +174,7 @@ fn a_named_file_or_directory_is_the_only_one_tried() {
 }
 
 #[test]
-fn a_text_file_an_empty_one_and_a_directory_of_the_name_are_named_as_such() {
+fn messages_for_a_text_file_an_empty_file_and_a_directory_say_what_the_file_is() {
     let folder = folder();
     let file = folder.path().join("libcudart.so.12");
     fs::write(&file, "version https://git-lfs.github.com/spec/v1\n").unwrap();
@@ -183,7 +184,8 @@ fn a_text_file_an_empty_one_and_a_directory_of_the_name_are_named_as_such() {
     fs::write(&file, [0x80, 0xff, 0]).unwrap();
     said_of(&file, "cannot be opened: it is not an ELF library");
     fs::remove_file(&file).unwrap();
-    // Named itself it would be a directory to look into; found in one it is unfit.
+    // A directory whose path is given would be searched, so this one is found through
+    // its parent.
     fs::create_dir(&file).unwrap();
     let error = refusal(folder.path());
     let said = format!("{} cannot be opened: it is a directory", file.display());
@@ -191,7 +193,7 @@ fn a_text_file_an_empty_one_and_a_directory_of_the_name_are_named_as_such() {
 }
 
 #[test]
-fn a_dangling_link_is_named_with_what_it_points_at() {
+fn the_message_for_a_dangling_link_names_its_target() {
     let folder = folder();
     let file = folder.path().join("libcudart.so.12");
     link("libcudart.so.12.4.127", &file);
@@ -202,7 +204,7 @@ fn a_dangling_link_is_named_with_what_it_points_at() {
 }
 
 #[test]
-fn a_library_of_another_word_size_or_architecture_is_named_as_such() {
+fn the_message_for_a_library_of_another_architecture_names_both_architectures() {
     let folder = folder();
     let file = Standin::new(12040).build(&folder.path().join("libcudart.so.12"));
     let fit = fs::read(&file).unwrap();
@@ -252,7 +254,7 @@ fn a_missing_dependency_is_named() {
 }
 
 #[test]
-fn a_library_without_graph_memory_calls_is_refused_with_all_their_names() {
+fn a_library_without_graph_memory_calls_is_refused_and_all_missing_names_are_listed() {
     let folder = folder();
     let missing = vec![
         "cudaGraphAddMemAllocNode",
@@ -276,7 +278,7 @@ fn a_library_without_graph_memory_calls_is_refused_with_all_their_names() {
 }
 
 #[test]
-fn a_library_that_is_no_cuda_runtime_is_refused_in_one_short_line() {
+fn a_library_that_is_not_a_cuda_runtime_is_refused_in_one_short_line() {
     let folder = folder();
     let file = folder.path().join("libcudart.so");
     compile(
@@ -294,7 +296,7 @@ fn a_library_that_is_no_cuda_runtime_is_refused_in_one_short_line() {
 }
 
 #[test]
-fn an_unfit_library_is_passed_over_and_the_next_is_taken() {
+fn an_unusable_library_is_skipped_and_the_next_one_is_used() {
     let folder = folder();
     let lib = folder.path().join("lib");
     fs::create_dir(&lib).unwrap();
@@ -338,7 +340,7 @@ fn with_a_driver_too_old_for_the_newest_the_next_older_is_taken() {
 }
 
 #[test]
-fn with_a_driver_too_old_for_all_the_newest_library_is_kept_wherever_it_was() {
+fn with_a_driver_too_old_for_all_the_newest_library_is_used_wherever_it_is() {
     let folder = folder();
     let usr_local = folder.path().join("usr-local");
     toolkit(
@@ -376,7 +378,7 @@ fn without_a_driver_the_first_library_is_kept() {
 }
 
 #[test]
-fn odd_codes_are_carried_and_their_values_not_believed() {
+fn unknown_codes_are_returned_and_values_of_failed_calls_are_ignored() {
     let folder = folder();
     let standin = Standin {
         runtime_code: -7,
@@ -399,14 +401,14 @@ fn optional_functions_that_a_library_lacks_are_none() {
     let file = Standin::new(12040).build(&folder.path().join("libcudart.so.12"));
     let cudart = load(&Search::explicit(&file));
     assert!(!cudart.exports("cudaLibraryLoadData") && cudart.exports("cudaGraphLaunch"));
-    // SAFETY: the function is not there, so nothing is called.
+    // SAFETY: the library lacks the function, so nothing is called.
     let code = unsafe { cudart.cudaLibraryUnload(cudart_ffi::cudaLibrary_t::NULL) };
     assert_eq!(code, None);
     assert_eq!(cudart.model_description(), None);
 }
 
-/// Where pip and distributions put wheels (case 11 and its like): the place below a made-up
-/// root, and how the search is told of it.
+/// The places in which pip and distributions install wheels (case 11): for each, the folder
+/// below a temporary root, and the setting of the search that leads to it.
 #[test]
 fn wheels_are_found_where_pip_puts_them_without_an_active_environment() {
     type Tell = fn(&mut Search, &Path);
@@ -483,7 +485,11 @@ fn wheels_are_found_where_pip_puts_them_without_an_active_environment() {
         let folder = folder();
         let library = Standin::new(13000).build(&folder.path().join(place));
         let mut search = empty_search(folder.path());
-        assert_eq!(search.candidates(), [], "{what}: found before it was told");
+        assert_eq!(
+            search.candidates(),
+            [],
+            "{what}: found without the setting of the search"
+        );
         tell(&mut search, folder.path());
         let found = load(&search);
         assert_eq!(found.path, Some(library.canonicalize().unwrap()), "{what}");
@@ -531,7 +537,7 @@ fn of_several_pythons_the_newest_is_taken() {
 }
 
 #[test]
-fn a_static_library_is_called_one() {
+fn the_message_for_a_static_library_says_what_it_is() {
     let folder = folder();
     let archive = folder.path().join("libcudart_static.a");
     fs::write(

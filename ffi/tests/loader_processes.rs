@@ -1,5 +1,6 @@
-//! The loader's answers that depend on the process: the system's search, what is
-//! open already, and what its user may read. Each runs in a process of its own.
+//! Tests of the loader that depend on the state of a process: the system's search, the
+//! libraries that are already open, and the files that the user may read. Each test starts
+//! a process of its own.
 
 #![allow(unsafe_code, reason = "it loads libraries")]
 #![cfg(target_os = "linux")]
@@ -17,12 +18,12 @@ use cudart_ffi::loader::attempts_text;
 use cudart_ffi::{Cudart, Search};
 use support::{Standin, real_of};
 
-/// Set in a child: which library to open before the search, or empty.
+/// Set for a child process: the library to open before the search, or empty.
 const FIRST: &str = "CUDART_TEST_FIRST";
-/// Set in a child: a folder that stands for `/usr/local`.
+/// Set for a child process: the folder that is searched instead of `/usr/local`.
 const USR_LOCAL: &str = "CUDART_TEST_USR_LOCAL";
 
-/// The child's part: loads as a program would and prints what came of it.
+/// Runs in the child process: loads a library and prints the result.
 #[test]
 fn child() {
     let Some(usr_local) = env::var_os(USR_LOCAL) else {
@@ -51,7 +52,7 @@ fn child() {
     }
 }
 
-/// A process with nothing of CUDA in its environment.
+/// A process whose environment names no CUDA installation.
 fn process(folder: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
@@ -92,7 +93,7 @@ fn by_soname_alone_the_newest_on_the_systems_path_is_taken() {
 }
 
 #[test]
-fn a_broken_library_on_the_systems_path_is_named_and_passed_over() {
+fn a_broken_library_on_the_systems_path_is_reported_and_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let lib = folder.path().join("lib");
     fs::create_dir(&lib).unwrap();
@@ -126,7 +127,7 @@ fn a_library_that_the_process_has_open_comes_before_all_others() {
 }
 
 #[test]
-fn a_library_that_two_ways_lead_to_is_tried_once() {
+fn a_library_that_is_found_in_two_ways_is_tried_once() {
     let folder = tempfile::tempdir().unwrap();
     let lib = folder.path().join("usr-local/cuda/lib64");
     Standin::refusing(13000, 12040).build(&lib.join("libcudart.so.13"));
@@ -168,17 +169,17 @@ fn without_any_library_the_report_lists_what_was_tried() {
 }
 
 #[test]
-fn a_library_that_the_user_may_not_read_is_named_as_such() {
+fn the_message_for_a_library_without_read_permission_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let lib = folder.path().join("home/lib64");
     let file = Standin::new(12040).build(&lib.join("libcudart.so.12"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
-    // The temporary folder is its owner's alone otherwise.
+    // By default only the owner can enter the temporary folder.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = process(folder.path());
     command.env("CUDA_HOME", folder.path().join("home"));
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
-        // Root reads everything, so the child is nobody.
+        // Root can read every file, so the child runs as the user nobody.
         command.uid(65534);
     }
     let text = match command.output() {
@@ -186,7 +187,9 @@ fn a_library_that_the_user_may_not_read_is_named_as_such() {
             String::from_utf8_lossy(&output.stdout).into_owned()
         }
         _ => {
-            eprintln!("SKIPPED: root reads every file, and another user cannot run this test");
+            eprintln!(
+                "SKIPPED: root reads every file, and the test cannot start a process as another user"
+            );
             return;
         }
     };

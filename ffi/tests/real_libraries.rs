@@ -1,5 +1,5 @@
-//! The loader with the real libraries of seven CUDA releases. No GPU is needed;
-//! without a driver each must answer as documented: version 0 and code 35.
+//! Loads the real libraries of seven CUDA releases. No GPU is needed: without a driver,
+//! each library must return what NVIDIA documents, driver version 0 and code 35.
 
 #![allow(
     unsafe_code,
@@ -30,14 +30,14 @@ fn every_real_library_loads_and_reports_its_version() {
     for real in real() {
         let cudart = load(&Search::explicit(&real.file));
         assert_eq!(cudart.path.as_deref(), Some(real.file.as_path()));
-        // 11.x tells its version only with a driver.
+        // 11.x returns its version only if there is a driver.
         let told = (real.version >= 12000 || has_driver()).then_some(real.version);
         assert_eq!(cudart.runtime_version, told, "{}", real.file.display());
     }
 }
 
 #[test]
-fn without_a_driver_every_real_library_ends_in_version_0_and_code_35() {
+fn without_a_driver_every_real_library_returns_version_0_and_code_35() {
     if has_driver() {
         eprintln!("SKIPPED: this machine has an NVIDIA driver");
         return;
@@ -49,7 +49,11 @@ fn without_a_driver_every_real_library_ends_in_version_0_and_code_35() {
         // SAFETY: the pointer is valid for the write of an int.
         let code = unsafe { cudart.cudaGetDeviceCount(&raw mut count) };
         assert_eq!(code, cudaError_t::INSUFFICIENT_DRIVER, "{}", real.version);
-        assert_eq!(count, 7, "35 leaves the count as it was ({})", real.version);
+        assert_eq!(
+            count, 7,
+            "with code 35 the count is not written ({})",
+            real.version
+        );
     }
 }
 
@@ -82,7 +86,7 @@ fn every_real_library_has_the_optional_functions_of_its_version() {
 }
 
 #[test]
-fn every_real_library_names_the_tables_codes_as_the_table_does() {
+fn the_table_has_the_same_code_names_as_every_real_library() {
     for real in real() {
         let cudart = load(&Search::explicit(&real.file));
         for constant in cudart_ffi::CONSTANTS
@@ -98,7 +102,7 @@ fn every_real_library_names_the_tables_codes_as_the_table_does() {
 }
 
 #[test]
-fn of_real_toolkits_side_by_side_the_newest_is_taken_and_older_ones_stay_usable() {
+fn of_several_real_toolkits_the_newest_is_used_and_older_ones_stay_usable() {
     let (Some(older), Some(newer)) = (real_of(12090), real_of(13050)) else {
         return;
     };

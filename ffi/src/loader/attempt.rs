@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::Version;
 use super::candidates::{Candidate, Place};
 
-/// One candidate that was tried.
+/// One candidate that the loader tried.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     /// The candidate.
@@ -25,11 +25,12 @@ pub enum Outcome {
     Absent,
     /// An environment variable names its folder by a relative path.
     RelativeFolder,
-    /// It could not be opened; the text says why.
+    /// It could not be opened. The text says why.
     NotLoadable(String),
     /// It can be opened but lacks required functions.
     LacksFunctions(Vec<&'static str>),
-    /// It works, but the driver is too old for it (code 35 with a driver present).
+    /// It can be used, but the driver is too old for it (code 35 although a driver is
+    /// present).
     DriverTooOld {
         /// The newest CUDA version that the driver supports.
         driver: c_int,
@@ -79,14 +80,15 @@ impl fmt::Display for Outcome {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.headline())]
 pub struct LoadError {
-    /// The path that the user named, if any: then nothing else was tried.
+    /// The path that the user named, if any. If there is one, no other library was
+    /// tried.
     pub explicit: Option<PathBuf>,
     /// Everything that was tried, in order.
     pub attempts: Vec<Attempt>,
 }
 
 impl LoadError {
-    /// The headline, and below it a line for each attempt with target, place and
+    /// The summary, and below it one line for each attempt with target, place and
     /// outcome in columns.
     #[must_use]
     pub fn report(&self) -> String {
@@ -129,8 +131,8 @@ impl LoadError {
 }
 
 /// The attempts in columns, one line each, indented by two spaces: the candidate, how it
-/// was found, and the outcome. A library that the process has not already opened is not
-/// listed.
+/// was found, and the outcome. The check for a library that the process has already opened
+/// is listed only if it found one.
 #[must_use]
 pub fn attempts_text(attempts: &[Attempt]) -> String {
     let rows: Vec<[String; 3]> = attempts

@@ -1,4 +1,4 @@
-//! The places where a libcudart may be.
+//! The places in which the loader looks for a libcudart.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use crate::environment;
 
 /// The file names of the CUDA runtime on this platform, newest first.
 ///
-/// On Linux these are the sonames (11.x is `.11.0`) and last the developers'
-/// symlink, which comes with development packages only.
+/// On Linux these are the sonames (that of 11.x is `.11.0`), and last the symbolic link
+/// without a version, which only development packages install.
 pub const SONAMES: &[&str] = if cfg!(windows) {
     &["cudart64_13.dll", "cudart64_12.dll", "cudart64_110.dll"]
 } else {
@@ -92,7 +92,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Whether an environment variable led to a folder by a relative path.
+    /// Whether an environment variable names the folder by a relative path.
     pub(super) fn is_relative_folder(&self) -> bool {
         matches!(self.place, Place::Variable(_)) && self.target.is_relative()
     }
@@ -122,15 +122,16 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// How to search: the given path, the environment, and the location of `/usr/local`.
+/// The inputs of a search: the given path, the environment, and the system's folders.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// A file or a directory given by the user; then nothing else is tried.
+    /// A file or a directory given by the user. If there is one, the loader tries
+    /// nothing else.
     pub explicit: Option<PathBuf>,
-    /// The values of the variables that name installations.
+    /// The values of the environment variables that name installations.
     pub variables: BTreeMap<&'static str, OsString>,
-    /// The folder whose `cuda*` entries are toolkits: `/usr/local`. pip installs there,
-    /// too, when it runs as root.
+    /// The folder whose `cuda*` entries are toolkits: `/usr/local`. pip also installs
+    /// Python packages there when it runs as root.
     pub usr_local: PathBuf,
     /// The folder of the distribution's own Python packages: `/usr`.
     pub usr: PathBuf,
@@ -138,16 +139,16 @@ pub struct Search {
     pub home: Option<PathBuf>,
     /// The folders in which a shell looks for `python3`.
     pub path: Vec<PathBuf>,
-    /// The folder of this program, which `pip install` puts into the environment's `bin` or
-    /// into its own package.
+    /// The folder of this program. `pip install` puts the program into the
+    /// environment's `bin` or into its own package.
     pub program: Option<PathBuf>,
     /// Whether to try libraries that the process has opened, and the system's search.
     pub system: bool,
 }
 
 impl Search {
-    /// A search with this process's environment, which names nothing in a
-    /// program that runs with more rights than its user ([`environment::variable`]).
+    /// A search with this process's environment variables. If the process has more
+    /// rights than its user, the variables are ignored ([`environment::variable`]).
     #[must_use]
     pub fn from_environment() -> Self {
         Self {
@@ -172,7 +173,7 @@ impl Search {
         }
     }
 
-    /// Only this file, or only the libraries in this directory.
+    /// A search for only this file, or only the libraries in this directory.
     #[must_use]
     pub fn explicit(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -181,13 +182,14 @@ impl Search {
         }
     }
 
-    /// The candidates in order. A directory without any of [`SONAMES`] is left out, and a
-    /// file that is found through several links is listed once.
+    /// The candidates in the order in which they are tried. A directory without any of
+    /// [`SONAMES`] is left out, and a file that several links lead to is listed once.
     ///
-    /// The order is that of NVIDIA's cuda-pathfinder: a library that is loaded already, the
-    /// Python environment, conda's, the system's search, `CUDA_PATH` and `CUDA_HOME`. After
-    /// it come toolkits in `/usr/local`, and wheels in the user's and the system's Python
-    /// packages, where no environment is active.
+    /// The order is that of NVIDIA's cuda-pathfinder: a library that the process has
+    /// already loaded, the Python environment, the conda environment, the system's
+    /// search, `CUDA_PATH` and `CUDA_HOME`. Then follow toolkits in `/usr/local`, and
+    /// wheels in the user's and the system's Python packages, which are used where no
+    /// environment is active.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         if let Some(path) = &self.explicit {
@@ -239,8 +241,8 @@ impl Search {
         found
     }
 
-    /// The prefixes of the `python3` programs that a shell would find: of the file that was
-    /// found, and of the one that links lead to.
+    /// The prefixes of the `python3` programs that a shell would find: the prefix of
+    /// the file in `PATH`, and that of the file that its links lead to.
     fn pythons(&self) -> Vec<PathBuf> {
         let programs = self
             .path
@@ -256,7 +258,7 @@ impl Search {
             .filter(|program| program.is_file());
         let prefix = |program: &Path| {
             let folder = program.parent()?;
-            // On Windows the program lies in the prefix itself.
+            // On Windows the program is in the prefix itself.
             let prefix = if cfg!(windows) {
                 folder
             } else {
@@ -273,7 +275,8 @@ impl Search {
             .collect()
     }
 
-    /// Every file name, for a place where libraries are found by name.
+    /// One candidate for each of [`SONAMES`], for a place that finds libraries by file
+    /// name.
     fn by_name(&self, place: Place, found: &mut Vec<Candidate>) {
         if self.system {
             found.extend(SONAMES.iter().map(|name| Candidate {
@@ -283,9 +286,9 @@ impl Search {
         }
     }
 
-    /// The folder that a variable names. A relative one is in whatever folder the
-    /// program was started in, where anybody may have put a library: it becomes a
-    /// candidate that is refused.
+    /// The folder that a variable names. A relative folder depends on where the program
+    /// was started, and anybody may have put a library there, so it becomes a candidate
+    /// that is refused.
     fn folder(&self, name: &'static str, found: &mut Vec<Candidate>) -> Option<&Path> {
         let root = Path::new(self.variables.get(name)?);
         if root.is_absolute() {
@@ -301,8 +304,8 @@ impl Search {
 
 fn explicit(path: &Path) -> Vec<Candidate> {
     if !path.is_dir() {
-        // A name without a slash would start the system's search, but the user means
-        // this file.
+        // The user means a file. A name without a slash would start the system's
+        // search instead.
         let target = if path.components().count() == 1 {
             Path::new(".").join(path)
         } else {
@@ -318,7 +321,7 @@ fn explicit(path: &Path) -> Vec<Candidate> {
     toolkit(path, Place::Explicit, &mut found);
     wheels_in(path, Place::Explicit, &mut found);
     wheels_below(path, Place::Explicit, &mut found);
-    // `nvidia` itself, the folder of the wheels.
+    // The path may be `nvidia` itself, the folder of the wheels.
     for directory in WHEEL_DIRECTORIES {
         if let Ok(below) = Path::new(directory).strip_prefix("nvidia") {
             libraries_in(&path.join(below), Place::Explicit, &mut found);

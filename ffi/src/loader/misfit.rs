@@ -1,4 +1,4 @@
-//! Why a file cannot be loaded as a library, by looking at the file itself.
+//! Finds out from a file itself why it cannot be loaded as a library.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -50,7 +50,8 @@ pub(super) fn of(path: &Path) -> Option<String> {
     }
 }
 
-/// What is wrong with the first bytes of an ELF file for this process.
+/// What is wrong with a file for this process, judged by its first bytes; `None` for an ELF
+/// library that fits.
 fn of_elf(head: &[u8]) -> Option<String> {
     if head.is_empty() {
         return Some("it is empty".to_owned());
@@ -77,8 +78,8 @@ fn of_elf(head: &[u8]) -> Option<String> {
         Some(2) => return Some("it is a 64-bit library, and this program is 32-bit".to_owned()),
         _ => return Some("it is a damaged ELF library".to_owned()),
     }
-    // The machine is stored in the file's byte order; another byte order appears as
-    // another machine.
+    // The machine is stored in the byte order of the file. A file with the other byte
+    // order therefore shows as a library for another machine.
     let machine = u16::from_le_bytes([*head.get(18)?, *head.get(19)?]);
     let name = MACHINES.iter().find(|(number, _)| *number == machine);
     match name {

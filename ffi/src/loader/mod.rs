@@ -1,13 +1,13 @@
 //! Finds a libcudart, opens it, and binds the table.
 //!
-//! If a path is given, nothing else is tried. Otherwise these are tried in order: a
-//! library that the process has already opened, the system's search by soname (newest
-//! first), and the usual installation folders ([`candidates`]). A library that lacks
-//! required functions is skipped. A library that needs a newer driver is skipped if an
-//! older library can be used.
+//! If a path is given, nothing else is tried. Otherwise [`candidates`] gives the order:
+//! first a library that the process has already opened, then Python environments, the
+//! system's search by soname (newest first), and the usual installation folders. A library
+//! that lacks required functions is skipped. A library that needs a newer driver is skipped
+//! if an older library can be used.
 //!
-//! A library that was opened and accepted is never closed: the table's
-//! functions must stay callable, and the runtime registers exit handlers.
+//! A library that was opened and accepted is never closed: the table keeps addresses of its
+//! functions, and the runtime registers exit handlers.
 
 mod attempt;
 pub mod candidates;
@@ -27,11 +27,12 @@ use crate::types::cudaError_t;
 pub use attempt::{Attempt, LoadError, Outcome, attempts_text};
 pub use candidates::{Candidate, Place, SONAMES, Search};
 
-/// A bound libcudart: the table's functions, and where they come from.
+/// A bound libcudart: the table's functions, and where the library was found.
 #[derive(Debug)]
 pub struct Cudart {
     functions: Functions,
-    /// The simulated runtime has the driver's functions itself.
+    /// The driver functions that the simulated runtime exports itself; `None` for a
+    /// real runtime.
     own_driver: Option<NewerDriverFunctions>,
     /// Where it was found.
     pub place: Place,
@@ -40,13 +41,13 @@ pub struct Cudart {
     /// The runtime's version as `1000 * major + 10 * minor`; `None` if the query fails
     /// (11.x without a driver).
     pub runtime_version: Option<c_int>,
-    /// The newest CUDA version that the driver supports, in the same form; 0
-    /// without a driver.
+    /// The newest CUDA version that the driver supports, in the same form; 0 if there
+    /// is no driver.
     pub driver_version: c_int,
-    /// The version queries that failed, by their C names. Before 12.0 the runtime's
-    /// own fails with 35 where there is no driver.
+    /// The version queries that failed, by their C names. Before 12.0 the query of the
+    /// runtime's version fails with code 35 if there is no driver.
     pub version_errors: Vec<(&'static str, cudaError_t)>,
-    /// All libraries that were tried, this one last.
+    /// All libraries that were tried; this one is the last.
     pub attempts: Vec<Attempt>,
 }
 
@@ -73,13 +74,13 @@ impl Cudart {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] with every candidate and why it was refused.
+    /// [`LoadError`] with every candidate and the reason why it was refused.
     ///
     /// # Safety
     ///
-    /// Every file that the search finds must be safe to load, since opening a library runs
-    /// its initialisers, as `libloading` and `ash` have it. One that exports the names of
-    /// this table must have the CUDA runtime's functions behind them.
+    /// Every file that the search finds must be safe to load, since opening a library
+    /// runs its initialisers (`libloading` and `ash` require the same). If a file
+    /// exports the names of this table, they must be the CUDA runtime's functions.
     ///
     /// ```compile_fail,E0133
     /// let cudart = cudart_ffi::Cudart::load(&cudart_ffi::Search::from_environment());
@@ -90,10 +91,10 @@ impl Cudart {
         for candidate in search.candidates() {
             let file = candidate.canonical();
             if file.is_some() && refused.iter().any(|cudart| cudart.path == file) {
-                // The system's search led to the same file before.
+                // The system's search already led to the same file.
                 continue;
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             match unsafe { Self::open(&candidate) } {
                 Ok(cudart) => {
                     if refused
@@ -124,8 +125,9 @@ impl Cudart {
                 }
             }
         }
-        // Every library needs a newer driver. The newest one is returned, and its own
-        // error says so. `min_by_key` keeps the first of equals, `max_by_key` the last.
+        // Every library needs a newer driver. The newest library is returned, so
+        // that its own error code says so. Among equals, `min_by_key` returns the
+        // first and `max_by_key` the last.
         match refused
             .into_iter()
             .min_by_key(|c| Reverse(c.runtime_version))
@@ -143,17 +145,17 @@ impl Cudart {
     ///
     /// # Errors
     ///
-    /// Names all required functions that `resolve` does not know.
+    /// The names of all required functions for which `resolve` returned `None`.
     ///
     /// # Safety
     ///
-    /// As for [`Functions::bind`].
+    /// The same as for [`Functions::bind`].
     pub unsafe fn from_symbols(
         mut resolve: impl FnMut(&'static CStr) -> Option<NonNull<c_void>>,
     ) -> Result<Self, MissingSymbols> {
-        // SAFETY: the caller's promise is the one that `bind` asks for.
+        // SAFETY: `bind` has the same requirement as this function.
         let functions = unsafe { Functions::bind(&mut resolve) }?;
-        // SAFETY: as above; a CUDA runtime has no such names.
+        // SAFETY: as above; a real CUDA runtime exports none of these names.
         let own_driver = unsafe { NewerDriverFunctions::bind(resolve) }.ok();
         Ok(Self {
             own_driver,
@@ -161,20 +163,20 @@ impl Cudart {
         })
     }
 
-    /// The driver's functions that came with 12.3: those of the simulated runtime, or of
+    /// The driver functions that exist since CUDA 12.3: of the simulated runtime, or of
     /// the driver that a real runtime uses.
     ///
     /// # Errors
     ///
-    /// One line: there is no driver, or it is older.
+    /// A message of one line, if there is no driver or it is older than 12.3.
     ///
     /// # Safety
     ///
-    /// As for [`load_newer_driver`].
+    /// The same as for [`load_newer_driver`].
     pub unsafe fn newer_driver(&self) -> Result<NewerDriverFunctions, String> {
         match self.own_driver {
             Some(own) => Ok(own),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             None => unsafe { load_newer_driver() },
         }
     }
@@ -187,7 +189,8 @@ impl Cudart {
         if text.is_null() {
             return None;
         }
-        // SAFETY: the model returns a NUL-terminated string that lives as long as it.
+        // SAFETY: the simulated runtime returns a NUL-terminated string that stays
+        // valid while the library is loaded.
         Some(
             unsafe { CStr::from_ptr(text) }
                 .to_string_lossy()
@@ -196,24 +199,24 @@ impl Cudart {
     }
 
     /// # Safety
-    ///
-    /// As for [`Cudart::load`].
+    /// The same as for [`Cudart::load`].
     unsafe fn open(candidate: &Candidate) -> Result<Self, Outcome> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let library = unsafe { open_library(candidate) }?;
         let resolve = |name: &'static CStr| {
             // SAFETY: only the symbol's address is taken.
             let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
             NonNull::new(*symbol)
         };
-        // SAFETY: the caller promises that a library with these names is a CUDA runtime.
-        // One that lacks a required function of 11.4 is refused; it stays open below.
+        // SAFETY: the caller guarantees that a library with these names is a CUDA
+        // runtime. One that lacks a required function is refused below, but stays
+        // open.
         let functions = match unsafe { Functions::bind(resolve) } {
             Ok(functions) => functions,
             Err(MissingSymbols(names)) => return Err(Outcome::LacksFunctions(names)),
         };
-        // SAFETY: a real runtime has no such names, and the simulated runtime's have the
-        // prototypes of the driver's table.
+        // SAFETY: a real runtime exports none of these names, and in the simulated
+        // runtime they have the prototypes of the driver's table.
         let own_driver = unsafe { NewerDriverFunctions::bind(resolve) }.ok();
         let path = file_of(&library).or_else(|| candidate.canonical());
         core::mem::forget(library);
@@ -258,7 +261,7 @@ impl Cudart {
         if self.driver_version == 0 {
             return None;
         }
-        // 35 leaves the count untouched, so it starts at zero.
+        // With code 35 the call does not write the count, so it must start at 0.
         let mut count = 0;
         // SAFETY: the pointer is valid for the write of an int.
         let code = unsafe { self.functions.cudaGetDeviceCount(&raw mut count) };
@@ -282,14 +285,14 @@ unsafe fn open_library(candidate: &Candidate) -> Result<libloading::Library, Out
     if candidate.is_absent() {
         return Err(Outcome::Absent);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { libloading::Library::new(&candidate.target) }
         .map_err(|error| not_loadable(&error, candidate))
 }
 
-/// Why a library could not be opened. The system's texts say "no such file" of a
-/// dangling link, a library of another architecture and one whose own
-/// dependency is missing alike, so the file itself is looked at first.
+/// Why a library could not be opened. The system reports "no such file" for a dangling
+/// link, for a library of another architecture and for a library whose own dependency is
+/// missing. The file itself is therefore checked first.
 fn not_loadable(error: &libloading::Error, candidate: &Candidate) -> Outcome {
     let text = system_text(error);
     let own = text.strip_prefix(&format!("{}: ", candidate.target.display()));
@@ -309,7 +312,8 @@ fn not_loadable(error: &libloading::Error, candidate: &Candidate) -> Outcome {
 #[cfg(target_os = "linux")]
 fn open_already_loaded(name: &Path) -> Option<libloading::Library> {
     use libloading::os::unix;
-    // Not exported by libloading; 4 with glibc and musl, another number elsewhere.
+    // libloading does not export this constant. It is 4 with glibc and musl, and another
+    // number elsewhere.
     const RTLD_NOLOAD: c_int = 4;
     // SAFETY: with RTLD_NOLOAD nothing is loaded, so no initialiser runs.
     let library = unsafe { unix::Library::open(Some(name), unix::RTLD_LAZY | RTLD_NOLOAD) };
@@ -328,12 +332,12 @@ fn open_already_loaded(_name: &Path) -> Option<libloading::Library> {
     None
 }
 
-/// The system's own text.
+/// The error text of the system.
 fn system_text(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// The file that an open library was mapped from.
+/// The file from which an open library was mapped.
 fn file_of(library: &libloading::Library) -> Option<PathBuf> {
     if !cfg!(target_os = "linux") {
         return None;

@@ -23,10 +23,10 @@ pub struct Parameter {
     pub name: String,
     /// The type of the value, or of each element of an array.
     pub scalar: Scalar,
-    /// The number of elements of an array, which is how a struct is passed; `None` for a
-    /// single value.
+    /// The number of elements of an array (compilers pass a struct as an array); `None`
+    /// for a single value.
     pub elements: Option<usize>,
-    /// The alignment in bytes, where it is stated.
+    /// The alignment in bytes, if the PTX states it.
     pub align: Option<usize>,
 }
 
@@ -90,7 +90,7 @@ impl Parameter {
     /// Its size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        // `parse` has seen that this does not overflow.
+        // `parse` refuses a parameter whose size overflows.
         self.scalar.bytes() * self.elements.unwrap_or(1)
     }
 
@@ -115,8 +115,8 @@ impl fmt::Display for Parameter {
     }
 }
 
-/// Instructions that read and write registers alone, or only end or delay a thread. The
-/// part before the first dot.
+/// Instructions that only read and write registers, or that end or delay a thread. These
+/// are the names up to the first dot.
 const REGISTERS_ALONE: &[&str] = &[
     "abs",
     "add",
@@ -174,17 +174,17 @@ const REGISTERS_ALONE: &[&str] = &[
 ];
 
 impl Entry {
-    /// Whether the kernel can be seen to access no memory but its own parameters: every
-    /// word of its code is a register, a label of its own, a number, a declaration of
-    /// registers, or an instruction that works on registers alone. A call of a function
-    /// is not, nor is an instruction that this list does not know.
+    /// Whether the code proves that the kernel accesses no memory except its own
+    /// parameters. This holds if every word is a register, a label, a number, a
+    /// declaration of registers, or one of the instructions above. A call of a function
+    /// is no such word, nor is an instruction that the list does not contain.
     #[must_use]
     pub fn accesses_no_memory(&self) -> bool {
         let words: Vec<_> = tokens(&self.body).map(|(_, token)| token).collect();
         let labels: Vec<_> = words
             .windows(2)
             .filter_map(|pair| match *pair {
-                // No instruction begins like this.
+                // A label. No instruction begins with a word and a colon.
                 [Token::Word(label), Token::Mark(':')]
                     if label.starts_with(|c: char| {
                         matches!(c, '$' | '_') || c.is_ascii_uppercase()
@@ -202,7 +202,7 @@ impl Entry {
             let Token::Word(word) = token else {
                 return true;
             };
-            // Within brackets stands what `ld.param` reads.
+            // The brackets contain the address that `ld.param` reads.
             if previous == Some(Token::Mark('[')) {
                 return is_own(word.split('+').next().unwrap_or_default());
             }
@@ -223,7 +223,8 @@ impl Entry {
     }
 }
 
-/// The kernels that code [without comments](super::without_comments) defines, in order.
+/// The kernels that a text [without comments](super::without_comments) defines, in its
+/// order.
 pub(super) fn entries(code: &str) -> Result<Vec<Entry>, PtxError> {
     let mut found: Vec<Entry> = Vec::new();
     let mut tokens = tokens(code);
@@ -251,7 +252,7 @@ pub(super) fn entries(code: &str) -> Result<Vec<Entry>, PtxError> {
     }
 }
 
-/// What follows `.entry`. `None` for a declaration, which has no body.
+/// Reads what follows `.entry`. `None` for a declaration, which has no body.
 fn entry<'c>(
     code: &'c str,
     tokens: &mut impl Iterator<Item = (usize, Token<'c>)>,
@@ -262,7 +263,7 @@ fn entry<'c>(
     };
     let broken = |what: &'static str| PtxError::BadEntry(name.to_owned(), what);
     let mut parameters = None;
-    // Beside the parameters there are directives such as `.maxntid 128, 1, 1`.
+    // Between parameters and body there can be directives such as `.maxntid 128, 1, 1`.
     let start = loop {
         match tokens.next() {
             Some((at, Token::Mark('{'))) => break at,
@@ -271,7 +272,11 @@ fn entry<'c>(
                 parameters = Some(list(name, tokens)?);
             }
             Some((_, Token::Word(_) | Token::Mark(',' | '='))) => {}
-            Some(_) => return Err(broken("has a mark where its body should begin")),
+            Some(_) => {
+                return Err(broken(
+                    "has unexpected punctuation where its body should begin",
+                ));
+            }
             None => return Err(broken("has no body")),
         }
     };
@@ -296,7 +301,7 @@ fn entry<'c>(
     }))
 }
 
-/// The parameters from after the opening parenthesis to the closing one.
+/// Reads the parameters, from behind the opening parenthesis to the closing one.
 fn list<'c>(
     entry: &str,
     tokens: &mut impl Iterator<Item = (usize, Token<'c>)>,
@@ -349,7 +354,8 @@ fn parameter(tokens: &[Token<'_>]) -> Option<Parameter> {
                 let (Token::Word(number), after) = rest.split_first()? else {
                     return None;
                 };
-                // After `.ptr` it is about what the pointer points to.
+                // After `.ptr`, the alignment is that of the memory that the
+                // pointer points to.
                 let bytes = integer(number).filter(|bytes| bytes.is_power_of_two())?;
                 if !is_pointer {
                     align = Some(bytes);
@@ -380,8 +386,8 @@ fn parameter(tokens: &[Token<'_>]) -> Option<Parameter> {
     })
 }
 
-/// An integer constant: decimal, hexadecimal, octal or binary, as in C, perhaps with the
-/// suffix `U`.
+/// An integer constant: decimal, hexadecimal, octal or binary, written as in C, with or
+/// without the suffix `U`.
 fn integer(text: &str) -> Option<usize> {
     let text = text.strip_suffix('U').unwrap_or(text);
     let (digits, radix) = if let Some(digits) = text.strip_prefix("0x").or(text.strip_prefix("0X"))
@@ -394,15 +400,15 @@ fn integer(text: &str) -> Option<usize> {
     } else {
         (text, 10)
     };
-    // `from_str_radix` alone would take a sign.
+    // `from_str_radix` alone would accept a sign.
     let all_digits = digits.chars().all(|digit| digit.is_digit(radix));
     usize::from_str_radix(digits, radix)
         .ok()
         .filter(|_| all_digits)
 }
 
-/// Whether a word is an identifier: `[a-zA-Z][a-zA-Z0-9_$]*`, or `[_$%]` and at least one
-/// of those after it.
+/// Whether a word is an identifier: `[a-zA-Z][a-zA-Z0-9_$]*`, or `[_$%]` followed by at
+/// least one of `[a-zA-Z0-9_$]`.
 fn is_name(word: &str) -> bool {
     let follows = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
     let mut chars = word.chars();

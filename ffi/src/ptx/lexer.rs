@@ -1,7 +1,7 @@
-//! PTX as words and punctuation.
+//! Splits PTX into words and punctuation.
 
-/// The text with every comment and every string replaced by white space, so that what
-/// is left is code. A comment or a string that does not end takes the rest of the text.
+/// The text with every comment and every string replaced by white space, so that only code
+/// is left. A comment or string without an end extends to the end of the text.
 #[must_use]
 pub fn without_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
@@ -14,7 +14,8 @@ pub fn without_comments(text: &str) -> String {
         } else if let Some(inside) = from.strip_prefix("/*") {
             (" ", inside.find("*/").map_or(from.len(), |end| end + 4))
         } else if let Some(inside) = from.strip_prefix('"') {
-            // A file name or a string could look like a directive.
+            // Strings are removed because a file name in one could look like a
+            // directive.
             (" ", inside.find('"').map_or(from.len(), |end| end + 2))
         } else {
             ("/", 1)
@@ -25,12 +26,12 @@ pub fn without_comments(text: &str) -> String {
     code + rest
 }
 
-/// What code is made of.
+/// A token of PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'c> {
     /// A directive, an instruction, a name, or a number.
     Word(&'c str),
-    /// One character that stands by itself.
+    /// One character of punctuation.
     Mark(char),
 }
 

@@ -1,10 +1,10 @@
 //! The contents of a PTX file: its version and target, and its kernels with their
-//! parameters. This is the only reader of PTX in the workspace; the simulated runtime
-//! uses it for the code that it runs.
+//! parameters. All programs of this workspace read PTX with it; the simulated runtime also
+//! gets from it the code that it runs.
 //!
-//! Loading PTX that is newer than the driver returns error 222, and loading PTX for a
-//! newer device returns 209; neither message names the versions. [`PtxHeader::check`]
-//! checks this before loading, and its error names both versions.
+//! If a PTX file is newer than the driver, loading it returns error 222; if it is for a
+//! newer device, 209. Neither message names the versions. [`PtxHeader::check`] checks this
+//! before loading, and its error names both versions.
 
 mod entry;
 mod lexer;
@@ -31,9 +31,9 @@ pub struct PtxVersion {
     pub minor: u32,
 }
 
-/// The first CUDA release (`1000 * major + 10 * minor`) that knows a PTX version,
-/// oldest first; from the release history in NVIDIA's PTX ISA document. CUDA 12.6
-/// stayed at 8.5; 12.7 was a driver without a toolkit.
+/// The first CUDA release (`1000 * major + 10 * minor`) that supports a PTX version, oldest
+/// first; from the release history in NVIDIA's PTX ISA document. CUDA 12.6 has the PTX
+/// version of 12.5 (8.5), and CUDA 12.7 was a driver without a toolkit.
 const CUDA_RELEASES: &[(PtxVersion, c_int)] = &[
     (ptx(1, 0), 1000),
     (ptx(1, 1), 1010),
@@ -94,8 +94,8 @@ fn newest_known() -> c_int {
 }
 
 impl PtxVersion {
-    /// The first CUDA version whose driver can load this PTX; `None` for a PTX
-    /// version newer than this table.
+    /// The first CUDA version whose driver can load this PTX; `None` if the PTX version
+    /// is newer than this table.
     #[must_use]
     pub fn first_cuda(self) -> Option<Version> {
         CUDA_RELEASES
@@ -104,8 +104,7 @@ impl PtxVersion {
             .map(|&(_, cuda)| Version(cuda))
     }
 
-    /// The newest PTX that a driver for this CUDA version loads, as far as this
-    /// table goes.
+    /// The newest PTX version in this table that a driver for this CUDA version loads.
     #[must_use]
     pub fn newest_for(driver: Version) -> Option<Self> {
         CUDA_RELEASES
@@ -134,7 +133,7 @@ impl FromStr for PtxVersion {
     }
 }
 
-/// Decimal digits only: `parse` alone would take a sign.
+/// Reads decimal digits. `str::parse` alone would accept a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
@@ -145,11 +144,11 @@ fn number(text: &str) -> Option<u32> {
 /// Which devices a `.target` allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TargetReach {
-    /// `sm_90`: this compute capability and every later one.
+    /// `sm_90`: this compute capability and all later ones.
     Onward,
-    /// `sm_100f`: this one and later ones of its major version.
+    /// `sm_100f`: this compute capability and later ones with the same major version.
     Family,
-    /// `sm_90a`: this one alone.
+    /// `sm_90a`: only this compute capability.
     Exact,
 }
 
@@ -160,7 +159,7 @@ pub struct PtxTarget {
     pub major: u32,
     /// The compute capability's minor version.
     pub minor: u32,
-    /// Which devices it allows.
+    /// Which devices can run code for it.
     pub reach: TargetReach,
 }
 
@@ -201,7 +200,7 @@ impl FromStr for PtxTarget {
                 None => (name, TargetReach::Onward),
             },
         };
-        // The last digit is the minor version: sm_75 is 7.5 and sm_103 is 10.3.
+        // The last digit is the minor version: `sm_75` is 7.5, and `sm_103` is 10.3.
         let all = number(digits)
             .filter(|_| digits.len() >= 2)
             .ok_or_else(bad)?;
@@ -219,8 +218,8 @@ pub enum PtxError {
     /// A directive that every PTX file has is missing.
     #[error("this is not PTX: it has no {0} directive")]
     Missing(&'static str),
-    /// Something stands before the `.version` directive.
-    #[error("this is no PTX: it does not begin with a .version directive")]
+    /// Something precedes the `.version` directive.
+    #[error("this is not PTX: it does not begin with a .version directive")]
     NotFirst,
     /// `.version` is not followed by two numbers.
     #[error("the PTX cannot be read: .version {0:?} is not of the form 8.8")]
@@ -234,18 +233,18 @@ pub enum PtxError {
     /// Something is wrong with the kernel of this name.
     #[error("this PTX is broken: the kernel {0} {1}")]
     BadEntry(String, &'static str),
-    /// A parameter of a kernel is not of a form that is known here.
-    #[error("this PTX is broken: parameter {number} of the kernel {entry} is not of a known form")]
+    /// A parameter of a kernel has a form that this reader does not know.
+    #[error("this PTX is broken: parameter {number} of the kernel {entry} has an unknown form")]
     BadParameter {
         /// The kernel's name.
         entry: String,
         /// The parameter, counted from 1.
         number: usize,
     },
-    /// Two kernels have this name.
+    /// Two kernels have the same name.
     #[error("this PTX is broken: it has two kernels named {0}")]
     TwoEntries(String),
-    /// Braces are not in pairs.
+    /// The braces do not come in pairs.
     #[error("this PTX is broken: braces do not match")]
     Braces,
 }
@@ -261,20 +260,21 @@ pub struct PtxHeader {
     pub address_size: u32,
     /// The kernels that the file defines, in its order.
     pub entries: Vec<Entry>,
-    /// The lines `//@ key: value` at the file's very start: what made it, written
-    /// by `cargo xtask kernel`.
+    /// The lines `//@ key: value` at the very start of the file. `cargo xtask kernel`
+    /// writes them; they say how the file was made.
     pub provenance: Vec<(String, String)>,
-    /// The compiler's own opening comment in one line: `Generated by …` and, from NVIDIA's
-    /// compilers, `Cuda compilation tools, …`.
+    /// The opening comment of the compiler in one line: `Generated by …`, followed by
+    /// `Cuda compilation tools, …` for NVIDIA's compilers.
     pub generator: Option<String>,
 }
 
 impl PtxHeader {
-    /// Reads a PTX file's text; a NUL at its end is ignored.
+    /// Reads the text of a PTX file. A NUL at its end is ignored.
     ///
     /// # Errors
     ///
-    /// [`PtxError`] when `.version` or `.target` is missing or unreadable, or a kernel is.
+    /// [`PtxError`] if `.version` or `.target` is missing or unreadable, or if a kernel
+    /// is.
     pub fn parse(text: &str) -> Result<Self, PtxError> {
         let text = text.trim_end_matches('\0');
         let code = without_comments(text);
@@ -285,7 +285,8 @@ impl PtxHeader {
         let (mut version, mut target, mut address_size) = (None, None, 32);
         let mut is_first = true;
         while let Some(word) = words.next() {
-            // What begins otherwise could be one of the driver's binary formats.
+            // A file with another beginning could be in one of the driver's
+            // binary formats.
             if std::mem::take(&mut is_first) && word != ".version" && code.contains(".version") {
                 return Err(PtxError::NotFirst);
             }
@@ -299,7 +300,7 @@ impl PtxHeader {
                 ".address_size" => {
                     address_size = words.next().and_then(number).unwrap_or(address_size);
                 }
-                // What follows is not the head.
+                // The header ends here.
                 ".entry" | ".func" => break,
                 _ => {}
             }
@@ -320,7 +321,8 @@ impl PtxHeader {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// One value of the provenance, such as `compiler`.
+    /// One of the values in [`provenance`](Self::provenance), such as that of
+    /// `compiler`.
     #[must_use]
     pub fn made_by(&self, key: &str) -> Option<&str> {
         self.provenance
@@ -328,12 +330,13 @@ impl PtxHeader {
             .find_map(|(k, value)| (k == key).then_some(value.as_str()))
     }
 
-    /// Whether this driver and this device can load the file.
+    /// Checks whether this driver and this device can load the file.
     ///
-    /// `driver_version` is what `cudaDriverGetVersion` gives (`1000 * major + 10 *
-    /// minor`); 0, no driver, leaves the versions uncompared. `compute_capability`
-    /// is the device's major and minor version. A PTX version newer than this
-    /// table is refused only if the driver is older than the table's newest.
+    /// `driver_version` is the result of `cudaDriverGetVersion` (`1000 * major + 10 *
+    /// minor`). If it is 0, there is no driver, and versions are not compared.
+    /// `compute_capability` is the device's major and minor version. A PTX version
+    /// newer than this table is refused only if the driver is older than the newest
+    /// version of the table.
     ///
     /// # Errors
     ///
@@ -389,7 +392,7 @@ pub enum PtxRefusal {
 }
 
 impl PtxRefusal {
-    /// The error code that loading the file would return.
+    /// The CUDA error code that loading the file would return.
     #[must_use]
     pub fn code(&self) -> cudaError_t {
         match self {
@@ -398,7 +401,7 @@ impl PtxRefusal {
         }
     }
 
-    /// What to do, in one line, to be extended by the caller.
+    /// What to do, as one line to which the caller can add.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {

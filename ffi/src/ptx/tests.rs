@@ -1,4 +1,4 @@
-//! Tests of the reader, on texts by hand and on texts that are made here.
+//! Tests of the reader, with texts written by hand and with generated texts.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn the_header_is_read_past_comments_and_strings() {
 }
 
 #[test]
-fn what_is_no_ptx_is_refused_with_the_reason() {
+fn text_that_is_not_ptx_is_refused_with_the_reason() {
     for (text, said) in [
         ("", "it has no .version directive"),
         (".version 8.8", "it has no .target directive"),
@@ -95,14 +95,14 @@ fn without_a_driver_only_the_device_is_compared() {
 }
 
 #[test]
-fn ptx_that_the_table_does_not_know_is_left_to_a_driver_that_is_as_new() {
+fn ptx_newer_than_the_table_is_refused_only_for_a_driver_older_than_the_table() {
     let unknown = header("9.9", "sm_75");
     assert_eq!(unknown.check(13050, (9, 0)), Ok(()));
     assert!(unknown.check(13040, (9, 0)).is_err());
 }
 
 #[test]
-fn a_target_reaches_later_devices_its_family_or_itself() {
+fn a_target_runs_on_later_devices_on_its_family_or_on_one_device() {
     let runs = |target: &str, device| header("8.8", target).check(13050, device).is_ok();
     assert!(runs("sm_75", (7, 5)) && runs("sm_75", (12, 0)) && !runs("sm_75", (7, 0)));
     assert!(runs("sm_90a", (9, 0)) && !runs("sm_90a", (10, 0)) && !runs("sm_90a", (8, 9)));
@@ -110,7 +110,7 @@ fn a_target_reaches_later_devices_its_family_or_itself() {
 }
 
 #[test]
-fn a_device_older_than_the_target_is_named_with_it() {
+fn a_refused_device_is_named_with_the_target() {
     let refusal = header("8.8", "sm_90a").check(13000, (10, 0)).unwrap_err();
     assert_eq!(refusal.code().0, 209);
     assert_eq!(
@@ -150,9 +150,10 @@ fn what_compilers_write_is_read_with_its_parameters() {
     assert_eq!(squares.parameters[2].name, "negated_squares_param_2");
 }
 
-/// What stood in a block comment was once counted, or not counted, as a parameter.
+/// Regression test: the reader once counted parameters in block comments, and once missed
+/// parameters beside them.
 #[test]
-fn comments_are_no_parameters_and_hide_none() {
+fn comments_do_not_change_which_parameters_are_read() {
     let text = "\
 .visible .entry /* .entry other(.param .u64 a) */ k( /* , .param .u32 no */
     .param .u64 a, // ) {
@@ -178,11 +179,14 @@ fn comments_are_no_parameters_and_hide_none() {
     let bytes: Vec<_> = k.parameters.iter().map(Parameter::bytes).collect();
     assert_eq!(bytes, [8, 40, 8]);
     assert_eq!(k.parameters[1].align, Some(8));
-    assert_eq!(k.parameters[2].align, None, "it is the pointee's");
+    assert_eq!(
+        k.parameters[2].align, None,
+        "the alignment is that of the memory pointed to"
+    );
 }
 
 #[test]
-fn a_kernel_that_is_not_understood_is_refused_with_the_reason() {
+fn a_kernel_that_cannot_be_read_is_refused_with_the_reason() {
     for (entry, said) in [
         (".entry k(int x) { }", "parameter 1 of the kernel k"),
         (".entry k(.param .u64 a .param .u64 b) {}", "parameter 1"),
@@ -213,7 +217,7 @@ fn a_kernel_that_is_not_understood_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_kernel_that_could_access_memory_is_told_from_one_that_cannot() {
+fn accesses_no_memory_is_true_only_if_the_code_proves_it() {
     let accesses_none = |body: &str| {
         let entry = format!(".entry k(.param .u64 a, .param .b8 b[16]) {{ {body} }}");
         with_entry(&entry).unwrap().entries[0].accesses_no_memory()
@@ -250,7 +254,7 @@ fn a_kernel_that_could_access_memory_is_told_from_one_that_cannot() {
     }
 }
 
-/// Numbers that are the same in every run.
+/// A generator of the same numbers in every run.
 struct Random(u64);
 
 impl Random {
@@ -265,7 +269,7 @@ impl Random {
         items[self.below(items.len())]
     }
 
-    /// White space and comments that may stand between any two tokens.
+    /// White space or comments, which may be between any two tokens.
     fn gap(&mut self) -> &'static str {
         self.one_of(&[
             " ",
@@ -280,7 +284,8 @@ impl Random {
     }
 }
 
-/// The kernels are drawn first and written second, so that what must be read is known.
+/// The test draws the kernels first and then writes them as PTX, so that the expected
+/// result is known.
 #[test]
 fn random_kernels_are_read_as_they_were_drawn() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

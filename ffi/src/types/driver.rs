@@ -1,6 +1,6 @@
 //! The C types of the driver: `cuda.h`.
 //!
-//! A handle that is the same C type as one of the runtime's is an alias of it.
+//! A handle that has the same C type as one of the runtime's handles is an alias of it.
 
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
 use core::fmt;
@@ -12,13 +12,13 @@ use super::{
 
 handles! {
     DRIVER_HANDLES:
-    /// A context: a process's state on one device.
+    /// A context: the state of a process on one device.
     CUcontext;
     /// A loaded module of kernels.
     CUmodule;
     /// A kernel of a loaded module.
     CUfunction;
-    /// An array of texels.
+    /// An array (texture memory).
     CUarray;
 }
 
@@ -42,14 +42,14 @@ pub type CUkernel = cudaKernel_t;
 pub type CUdevice = c_int;
 /// An address in a device's memory.
 pub type CUdeviceptr = c_ulonglong;
-/// A physical allocation made by `cuMemCreate`; no address.
+/// A physical allocation made by `cuMemCreate`. It is not an address.
 pub type CUmemGenericAllocationHandle = c_ulonglong;
 /// A function that a host node or `cuLaunchHostFunc` calls.
 pub type CUhostFn = Option<unsafe extern "C" fn(*mut c_void)>;
 
 enums! {
     DRIVER_ENUMS, DRIVER_CONSTANTS:
-    /// What a driver call returned.
+    /// The result of a driver call.
     CUresult(c_int) {
         SUCCESS = CUDA_SUCCESS = 0,
         INVALID_VALUE = CUDA_ERROR_INVALID_VALUE = 1,
@@ -91,7 +91,7 @@ enums! {
         UNKNOWN = CUDA_ERROR_UNKNOWN = 999,
     }
 
-    /// What a node does.
+    /// The type of a node.
     CUgraphNodeType(c_uint) {
         KERNEL = CU_GRAPH_NODE_TYPE_KERNEL = 0,
         MEMCPY = CU_GRAPH_NODE_TYPE_MEMCPY = 1,
@@ -117,28 +117,28 @@ enums! {
         RESERVED_MEM_HIGH = CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
     }
 
-    /// Which calls a capture forbids, and to which threads.
+    /// Which calls are refused while a stream captures, and to which threads.
     CUstreamCaptureMode(c_uint) {
         GLOBAL = CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
         THREAD_LOCAL = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
         RELAXED = CU_STREAM_CAPTURE_MODE_RELAXED = 2,
     }
 
-    /// Whether a stream captures.
+    /// Whether a stream is being captured.
     CUstreamCaptureStatus(c_uint) {
         NONE = CU_STREAM_CAPTURE_STATUS_NONE = 0,
         ACTIVE = CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
         INVALIDATED = CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
     }
 
-    /// What decides on the bodies of a conditional node (12.3 and later).
+    /// How a conditional node chooses its bodies (12.3 and later).
     CUgraphConditionalNodeType(c_uint) {
         IF = CU_GRAPH_COND_TYPE_IF = 0,
         WHILE = CU_GRAPH_COND_TYPE_WHILE = 1,
         SWITCH = CU_GRAPH_COND_TYPE_SWITCH = 2,
     }
 
-    /// How `cuGetProcAddress_v2` found, or did not find, a function.
+    /// Whether `cuGetProcAddress_v2` found a function, and if not, why.
     CUdriverProcAddressQueryResult(c_uint) {
         SUCCESS = CU_GET_PROC_ADDRESS_SUCCESS = 0,
         SYMBOL_NOT_FOUND = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
@@ -167,7 +167,7 @@ enums! {
         USED_MEM_HIGH = CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
     }
 
-    /// How memory is backed.
+    /// How the memory of an allocation is backed.
     CUmemAllocationType(c_uint) {
         INVALID = CU_MEM_ALLOCATION_TYPE_INVALID = 0,
         PINNED = CU_MEM_ALLOCATION_TYPE_PINNED = 1,
@@ -179,26 +179,27 @@ enums! {
         POSIX_FILE_DESCRIPTOR = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
     }
 
-    /// What kind of place a memory location names.
+    /// The kind of place that a memory location names.
     CUmemLocationType(c_uint) {
         INVALID = CU_MEM_LOCATION_TYPE_INVALID = 0,
         DEVICE = CU_MEM_LOCATION_TYPE_DEVICE = 1,
     }
 
-    /// What a device may do with memory.
+    /// The access that a device has to memory.
     CUmemAccess_flags(c_uint) {
         PROT_NONE = CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
         PROT_READ = CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
         PROT_READWRITE = CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
     }
 
-    /// What the recommended or the least granularity of `cuMemCreate` is.
+    /// Which granularity of `cuMemCreate` is queried: the minimum or the recommended
+    /// one.
     CUmemAllocationGranularity_flags(c_uint) {
         MINIMUM = CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
         RECOMMENDED = CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
     }
 
-    /// What kind of memory one side of a copy is.
+    /// The kind of memory of one side of a copy.
     CUmemorytype(c_uint) {
         HOST = CU_MEMORYTYPE_HOST = 1,
         DEVICE = CU_MEMORYTYPE_DEVICE = 2,
@@ -215,7 +216,7 @@ enums! {
         MULTIPLE_CTXS_NOT_SUPPORTED = CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
     }
 
-    /// Why an update of an exec was refused.
+    /// Why an update of an executable graph was refused.
     CUgraphExecUpdateResult(c_uint) {
         SUCCESS = CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
         ERROR = CU_GRAPH_EXEC_UPDATE_ERROR = 1,
@@ -226,7 +227,7 @@ enums! {
         NOT_SUPPORTED = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
     }
 
-    /// When kernels are loaded (11.7 and later).
+    /// When kernels are loaded: at once or at their first use (11.7 and later).
     CUmoduleLoadingMode(c_uint) {
         EAGER = CU_MODULE_EAGER_LOADING = 1,
         LAZY = CU_MODULE_LAZY_LOADING = 2,
@@ -250,14 +251,14 @@ flags! {
     proc_address_flags: u64 {
         DEFAULT = CU_GET_PROC_ADDRESS_DEFAULT = 0,
         LEGACY_STREAM = CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1,
-        /// Names of functions with a stream give the `_ptsz` or `_ptds` variant.
+        /// For functions with a stream, return the `_ptsz` or `_ptds` variant.
         PER_THREAD_DEFAULT_STREAM = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2,
     }
 
     /// Flags of `cuGraphInstantiateWithFlags` and `cuGraphInstantiateWithParams`.
     graph_instantiate_flags: u64 {
         AUTO_FREE_ON_LAUNCH = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
-        /// Only with `cuGraphInstantiateWithParams`; 12.0 and later.
+        /// Accepted only by `cuGraphInstantiateWithParams`; 12.0 and later.
         UPLOAD = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
         DEVICE_LAUNCH = CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
         USE_NODE_PRIORITY = CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
@@ -266,8 +267,8 @@ flags! {
 
 structs! {
     DRIVER_LAYOUTS:
-    /// The parameters of a kernel node as the plain `cuGraphAddKernelNode` takes
-    /// them; byte-compatible with `cudaKernelNodeParams`.
+    /// The parameters of a kernel node for `cuGraphAddKernelNode` (without suffix);
+    /// byte-compatible with `cudaKernelNodeParams`.
     CUDA_KERNEL_NODE_PARAMS_v1: 56 bytes {
         func as func: CUfunction = 0,
         grid_dim_x as gridDimX: c_uint = 8,
@@ -283,8 +284,7 @@ structs! {
         extra as extra: *mut *mut c_void = 48,
     }
 
-    /// The parameters of a kernel node as `cuGraphAddKernelNode_v2` takes them
-    /// (12.0 and later).
+    /// The parameters of a kernel node for `cuGraphAddKernelNode_v2` (12.0 and later).
     CUDA_KERNEL_NODE_PARAMS_v2: 72 bytes {
         func as func: CUfunction = 0,
         grid_dim_x as gridDimX: c_uint = 8,
@@ -300,11 +300,11 @@ structs! {
         extra as extra: *mut *mut c_void = 48,
         /// Read only if `func` is null.
         kern as kern: CUkernel = 56,
-        /// Null: the current context.
+        /// The context of the node; if null, the current one.
         ctx as ctx: CUcontext = 64,
     }
 
-    /// A place that memory can be in.
+    /// A place in which memory can be.
     CUmemLocation: 8 bytes {
         type_ as type: CUmemLocationType = 0,
         /// The device's ordinal, for a device location.
@@ -317,8 +317,8 @@ structs! {
         flags as flags: CUmemAccess_flags = 8,
     }
 
-    /// What kind of pool an allocation comes from; byte-compatible with
-    /// `cudaMemPoolProps`, and to be zeroed for the same reason.
+    /// The properties of a memory pool; byte-compatible with `cudaMemPoolProps`, and
+    /// must be zeroed for the same reason.
     CUmemPoolProps: 88 bytes {
         alloc_type as allocType: CUmemAllocationType = 0,
         handle_types as handleTypes: CUmemAllocationHandleType = 4,
@@ -342,18 +342,19 @@ structs! {
     /// Parameters of a memset node.
     CUDA_MEMSET_NODE_PARAMS: 40 bytes {
         dst as dst: CUdeviceptr = 0,
-        /// Bytes from one row to the next; unused for one row.
+        /// The distance from one row to the next, in bytes; not used for a single
+        /// row.
         pitch as pitch: usize = 8,
         value as value: c_uint = 16,
-        /// 1, 2 or 4 bytes.
+        /// The size of an element: 1, 2 or 4 bytes.
         element_size as elementSize: c_uint = 20,
-        /// Elements of a row.
+        /// The number of elements in a row.
         width as width: usize = 24,
-        /// Rows.
+        /// The number of rows.
         height as height: usize = 32,
     }
 
-    /// A copy of up to three dimensions.
+    /// A copy in up to three dimensions.
     CUDA_MEMCPY3D: 200 bytes {
         src_x_in_bytes as srcXInBytes: usize = 0,
         src_y as srcY: usize = 8,
@@ -398,7 +399,7 @@ structs! {
         result as result_out: CUgraphInstantiateResult = 24,
     }
 
-    /// What `cuGraphExecUpdate_v2` says of an update (12.0 and later).
+    /// The result of `cuGraphExecUpdate_v2` in detail (12.0 and later).
     CUgraphExecUpdateResultInfo: 24 bytes {
         result as result: CUgraphExecUpdateResult = 0,
         error_node as errorNode: CUgraphNode = 8,
@@ -407,17 +408,20 @@ structs! {
 
     /// Parameters of a conditional node, in and out (12.3 and later).
     CUDA_CONDITIONAL_NODE_PARAMS: 32 bytes {
-        /// From `cudaGraphConditionalHandleCreate`, for the graph that gets the node.
+        /// The conditional handle, made by `cudaGraphConditionalHandleCreate` for
+        /// the graph that gets the node.
         handle as handle: c_ulonglong = 0,
         type_ as type: CUgraphConditionalNodeType = 8,
-        /// How many bodies.
+        /// The number of bodies.
         size as size: c_uint = 12,
-        /// Out: the bodies, an array of the driver's that lives as long as the node.
+        /// Out: the bodies, an array that belongs to the driver and is valid while
+        /// the node exists.
         bodies as phGraph_out: *mut CUgraph = 16,
         context as ctx: CUcontext = 24,
     }
 
-    /// What an edge is, besides its ends (12.3 and later); all zero for an ordinary one.
+    /// The data of an edge, in addition to its two nodes (12.3 and later). All zero for
+    /// an ordinary edge.
     CUgraphEdgeData: 8 bytes {
         from_port as from_port: u8 = 0,
         to_port as to_port: u8 = 1,
@@ -425,7 +429,7 @@ structs! {
         reserved as reserved: [u8; 5] = 3,
     }
 
-    /// What `cuMemCreate` makes.
+    /// The properties of an allocation by `cuMemCreate`.
     CUmemAllocationProp: 32 bytes {
         type_ as type: CUmemAllocationType = 0,
         requested_handle_types as requestedHandleTypes: CUmemAllocationHandleType = 4,
@@ -447,24 +451,25 @@ structs! {
         cig_params as cigParams: *mut c_void = 16,
     }
 
-    /// A device's identity.
+    /// The UUID of a device.
     CUuuid: 16 bytes {
         bytes as bytes: [c_char; 16] = 0,
     }
 }
 
-/// Parameters of a node of any type, for `cuGraphAddNode_v2` (12.3 and later). In C the
-/// type's own parameters are members of a union; here it has that of a conditional node.
+/// Parameters of a node of any type, for `cuGraphAddNode_v2` (12.3 and later). In C, the
+/// parameters of all types are members of a union. Here only those of a conditional node
+/// are declared.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CUgraphNodeParams {
-    /// The type, which says what is read of the rest.
+    /// The node type, which determines how the union is read.
     pub type_: CUgraphNodeType,
     /// Zero.
     pub reserved0: [c_int; 3],
     /// The parameters of a conditional node.
     pub conditional: CUDA_CONDITIONAL_NODE_PARAMS,
-    /// Zero: room for the parameters of other types.
+    /// Zero: the part of the union that only other types use.
     pub unused: [u64; 25],
     /// Zero.
     pub reserved2: u64,
@@ -478,13 +483,13 @@ const _: () = assert!(core::mem::offset_of!(CUgraphNodeParams, reserved2) == 248
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CUmemAllocationFlags {
-    /// Compressible memory, if not 0.
+    /// Not 0 for compressible memory.
     pub compression_type: u8,
-    /// Reachable by other devices' direct memory access, if not 0.
+    /// Not 0 if other devices can access the memory directly (GPUDirect RDMA).
     pub gpu_direct_rdma_capable: u8,
-    /// What the memory is for.
+    /// What the memory is used for.
     pub usage: c_ushort,
-    /// Zeroes.
+    /// Zero.
     pub reserved: [u8; 4],
 }
 

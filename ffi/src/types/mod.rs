@@ -1,10 +1,9 @@
 //! C types by their C names: handles, structs and enumerations of the
 //! [runtime](runtime.rs) and of the [driver](driver.rs).
 //!
-//! Each struct states the size and every field's offset as written in the
-//! headers of CUDA 11.7 to 13.5 on x86-64. The compiler checks the Rust layout
-//! against these numbers here; `cargo xtask abi` checks the numbers against
-//! real headers.
+//! Each struct states its size and the offset of every field as in the headers of CUDA 11.7
+//! to 13.5 on x86-64. The compiler checks the Rust layout against these numbers; `cargo
+//! xtask abi` checks the numbers against real headers.
 
 mod driver;
 mod runtime;
@@ -12,7 +11,7 @@ mod runtime;
 pub use driver::*;
 pub use runtime::*;
 
-/// One struct of the table: what `cargo xtask abi` compares with a header.
+/// One struct of the table, which `cargo xtask abi` compares with a header.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     /// The C name.
@@ -34,7 +33,7 @@ pub struct Field {
     pub size: usize,
 }
 
-/// A scalar type of the table: what `cargo xtask abi` compares with a header.
+/// A scalar type of the table, which `cargo xtask abi` compares with a header.
 #[derive(Debug, Clone, Copy)]
 pub struct Scalar {
     /// The C name, of a typedef or an enumeration.
@@ -43,7 +42,7 @@ pub struct Scalar {
     pub size: usize,
 }
 
-/// One named constant of the table: what `cargo xtask abi` compares with a header.
+/// One named constant of the table, which `cargo xtask abi` compares with a header.
 #[derive(Debug, Clone, Copy)]
 pub struct Constant {
     /// The C enumeration it belongs to.
@@ -93,8 +92,8 @@ macro_rules! enums {
         $(
             $(#[$doc])*
             ///
-            /// A transparent integer, never a Rust enum: a newer library may
-            /// return a value that this table does not know.
+            /// A transparent integer and not a Rust enum, because a newer
+            /// library may return a value that this table does not contain.
             #[repr(transparent)]
             #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
             pub struct $name(pub $repr);
@@ -106,7 +105,7 @@ macro_rules! enums {
                     pub const $constant: Self = Self($value);
                 )*
 
-                /// The C enumerator's name, where the table has it.
+                /// The C enumerator's name, if the table contains it.
                 #[must_use]
                 pub fn known_name(self) -> Option<&'static str> {
                     match self.0 {
@@ -197,7 +196,8 @@ macro_rules! structs {
             $(const _: () = assert!(core::mem::offset_of!($name, $field) == $offset);)*
 
             impl $name {
-                /// All bytes zero, which every version reads as "no option given".
+                /// All bytes zero, which every version reads as default
+                /// options.
                 #[must_use]
                 pub const fn zeroed() -> Self {
                     // SAFETY: every field is an integer, an array of integers, a

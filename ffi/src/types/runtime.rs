@@ -27,7 +27,7 @@ handles! {
 
 enums! {
     ENUMS, CONSTANTS:
-    /// What a runtime call returned.
+    /// The result of a runtime call.
     cudaError_t(c_int) {
         SUCCESS = cudaSuccess = 0,
         INVALID_VALUE = cudaErrorInvalidValue = 1,
@@ -79,7 +79,8 @@ enums! {
         USED_MEM_CURRENT = cudaGraphMemAttrUsedMemCurrent = 0,
         /// The high-water mark of the used bytes; may be set, only to 0 (R49).
         USED_MEM_HIGH = cudaGraphMemAttrUsedMemHigh = 1,
-        /// Physical bytes the driver holds for this process's graph allocations (R48).
+        /// Physical bytes that the driver has allocated for this process's graph
+        /// memory (R48).
         RESERVED_MEM_CURRENT = cudaGraphMemAttrReservedMemCurrent = 2,
         /// The high-water mark of the reserved bytes; may be set, only to 0 (R49).
         RESERVED_MEM_HIGH = cudaGraphMemAttrReservedMemHigh = 3,
@@ -97,13 +98,13 @@ enums! {
         POSIX_FILE_DESCRIPTOR = cudaMemHandleTypePosixFileDescriptor = 1,
     }
 
-    /// What kind of place a memory location names.
+    /// The kind of place that a memory location names.
     cudaMemLocationType(c_uint) {
         INVALID = cudaMemLocationTypeInvalid = 0,
         DEVICE = cudaMemLocationTypeDevice = 1,
     }
 
-    /// What a device may do with memory.
+    /// The access that a device has to memory.
     cudaMemAccessFlags(c_uint) {
         PROT_NONE = cudaMemAccessFlagsProtNone = 0,
         PROT_READ = cudaMemAccessFlagsProtRead = 1,
@@ -113,51 +114,51 @@ enums! {
     /// An attribute of a pool of stream-ordered memory; those named here are a `u64`
     /// of bytes.
     cudaMemPoolAttr(c_uint) {
-        /// Reserved bytes above this are returned when a stream, event or context
-        /// is waited for; may be set.
+        /// Reserved bytes above this are returned to the device when a stream,
+        /// event or context is synchronized. Can be set.
         RELEASE_THRESHOLD = cudaMemPoolAttrReleaseThreshold = 4,
-        /// Physical bytes that the pool holds.
+        /// Physical bytes that the pool has allocated.
         RESERVED_MEM_CURRENT = cudaMemPoolAttrReservedMemCurrent = 5,
-        /// Bytes of it that are allocated.
+        /// Bytes of live allocations.
         USED_MEM_CURRENT = cudaMemPoolAttrUsedMemCurrent = 7,
     }
 
-    /// From where to where a copy goes.
+    /// The direction of a copy.
     cudaMemcpyKind(c_uint) {
         HOST_TO_HOST = cudaMemcpyHostToHost = 0,
         HOST_TO_DEVICE = cudaMemcpyHostToDevice = 1,
         DEVICE_TO_HOST = cudaMemcpyDeviceToHost = 2,
         DEVICE_TO_DEVICE = cudaMemcpyDeviceToDevice = 3,
-        /// The addresses say which sides are on a device.
+        /// The direction follows from the two addresses.
         DEFAULT = cudaMemcpyDefault = 4,
     }
 
-    /// Which calls a capture forbids to whom.
+    /// Which calls are refused while a stream captures, and to which threads.
     cudaStreamCaptureMode(c_uint) {
-        /// Calls that a capture cannot hold are refused to every thread.
+        /// Calls that cannot be captured are refused to every thread.
         GLOBAL = cudaStreamCaptureModeGlobal = 0,
-        /// They are refused to the capturing thread.
+        /// They are refused to the capturing thread only.
         THREAD_LOCAL = cudaStreamCaptureModeThreadLocal = 1,
-        /// They are allowed to every thread.
+        /// They are allowed in every thread.
         RELAXED = cudaStreamCaptureModeRelaxed = 2,
     }
 
-    /// A question to a device.
+    /// An attribute of a device.
     cudaDeviceAttr(c_uint) {
         /// Nominal SM clock rate, in kHz.
         CLOCK_RATE = cudaDevAttrClockRate = 13,
         MULTI_PROCESSOR_COUNT = cudaDevAttrMultiProcessorCount = 16,
-        /// Threads that one multiprocessor holds at once.
+        /// Threads that can be resident on one multiprocessor.
         MAX_THREADS_PER_MULTI_PROCESSOR = cudaDevAttrMaxThreadsPerMultiProcessor = 39,
         COMPUTE_CAPABILITY_MAJOR = cudaDevAttrComputeCapabilityMajor = 75,
         COMPUTE_CAPABILITY_MINOR = cudaDevAttrComputeCapabilityMinor = 76,
-        /// Blocks that one multiprocessor holds at once.
+        /// Blocks that can be resident on one multiprocessor.
         MAX_BLOCKS_PER_MULTIPROCESSOR = cudaDevAttrMaxBlocksPerMultiprocessor = 106,
         /// Whether graph memory nodes are supported (R54).
         MEMORY_POOLS_SUPPORTED = cudaDevAttrMemoryPoolsSupported = 115,
     }
 
-    /// What a device is limited to.
+    /// A limit of a device.
     cudaLimit(c_uint) {
         STACK_SIZE = cudaLimitStackSize = 0,
         PRINTF_FIFO_SIZE = cudaLimitPrintfFifoSize = 1,
@@ -178,22 +179,24 @@ enums! {
         UNSET_ACCESSED_BY = cudaMemAdviseUnsetAccessedBy = 6,
     }
 
-    /// A question about a range of managed memory.
+    /// An attribute of a range of managed memory.
     cudaMemRangeAttribute(c_uint) {
         READ_MOSTLY = cudaMemRangeAttributeReadMostly = 1,
         PREFERRED_LOCATION = cudaMemRangeAttributePreferredLocation = 2,
         LAST_PREFETCH_LOCATION = cudaMemRangeAttributeLastPrefetchLocation = 4,
     }
 
-    /// What can be set of a kernel.
+    /// An attribute of a kernel that can be set.
     cudaFuncAttribute(c_uint) {
-        /// The most bytes of dynamic shared memory that a launch may ask for.
+        /// The largest size of dynamic shared memory that a launch may request, in
+        /// bytes.
         MAX_DYNAMIC_SHARED_MEMORY_SIZE = cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-        /// How much of the L1 cache is to be shared memory, in percent; -1: as it fits.
+        /// The share of the L1 cache that is used as shared memory, in percent; -1:
+        /// the driver chooses.
         PREFERRED_SHARED_MEMORY_CARVEOUT = cudaFuncAttributePreferredSharedMemoryCarveout = 9,
     }
 
-    /// How a kernel would like the L1 cache and shared memory to be divided.
+    /// How a kernel prefers the L1 cache and shared memory to be divided.
     cudaFuncCache(c_uint) {
         PREFER_NONE = cudaFuncCachePreferNone = 0,
         PREFER_SHARED = cudaFuncCachePreferShared = 1,
@@ -203,7 +206,7 @@ enums! {
 
     /// An option of a just-in-time compilation; values equal the driver's.
     cudaJitOption(c_uint) {
-        /// A buffer that takes the compiler's errors.
+        /// A buffer into which the compiler's errors are written.
         ERROR_LOG_BUFFER = cudaJitErrorLogBuffer = 5,
         /// That buffer's size in bytes, as a value cast to a pointer.
         ERROR_LOG_BUFFER_SIZE_BYTES = cudaJitErrorLogBufferSizeBytes = 6,
@@ -227,7 +230,7 @@ flags! {
 
     /// Flags of `cudaGraphInstantiateWithFlags`.
     instantiate_flags: u64 {
-        /// A launch first frees what the last one left allocated (R19).
+        /// A launch first frees what the previous launch left allocated (R19).
         AUTO_FREE_ON_LAUNCH = cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
         DEVICE_LAUNCH = cudaGraphInstantiateFlagDeviceLaunch = 4,
     }
@@ -240,7 +243,7 @@ flags! {
 
 structs! {
     LAYOUTS:
-    /// A place that memory can be in.
+    /// A place in which memory can be.
     cudaMemLocation: 8 bytes {
         type_ as type: cudaMemLocationType = 0,
         /// The device's ordinal, for a device location.
@@ -253,8 +256,8 @@ structs! {
         flags as flags: cudaMemAccessFlags = 8,
     }
 
-    /// What kind of pool an allocation comes from. Newer versions carved fields
-    /// out of `reserved`, so the whole struct must start as zeroes.
+    /// The properties of a memory pool. Newer versions took bytes of `reserved` for new
+    /// fields, so the whole struct must be zeroed first.
     cudaMemPoolProps: 88 bytes {
         alloc_type as allocType: cudaMemAllocationType = 0,
         handle_types as handleTypes: cudaMemAllocationHandleType = 4,
@@ -274,18 +277,19 @@ structs! {
         dptr as dptr: *mut c_void = 112,
     }
 
-    /// What `cudaPointerGetAttributes` says of an address. Releases from 13.0 on have
-    /// reserved fields after it.
+    /// The result of `cudaPointerGetAttributes`. Releases from 13.0 on have reserved
+    /// fields after these.
     cudaPointerAttributes: 24 bytes {
-        /// 0: not known to CUDA, 1: pinned, 2: of a device, 3: managed.
+        /// 0: not known to CUDA, 1: pinned host memory, 2: device memory, 3:
+        /// managed memory.
         type_ as type: c_uint = 0,
         device as device: c_int = 4,
         device_pointer as devicePointer: *mut c_void = 8,
         host_pointer as hostPointer: *mut c_void = 16,
     }
 
-    /// What `cudaFuncGetAttributes` says of a kernel. Releases from 12.0 on have more
-    /// fields after it.
+    /// The result of `cudaFuncGetAttributes`. Releases from 12.0 on have more fields
+    /// after these.
     cudaFuncAttributes: 56 bytes {
         shared_size_bytes as sharedSizeBytes: usize = 0,
         const_size_bytes as constSizeBytes: usize = 8,
@@ -306,7 +310,7 @@ structs! {
         z as z: c_uint = 8,
     }
 
-    /// What `cudaLaunchKernelExC` is told, from 11.8 on.
+    /// The configuration of a launch by `cudaLaunchKernelExC`, from 11.8 on.
     cudaLaunchConfig_st: 56 bytes {
         grid_dim as gridDim: dim3 = 0,
         block_dim as blockDim: dim3 = 12,
@@ -318,7 +322,7 @@ structs! {
 
     /// Parameters of a kernel node.
     cudaKernelNodeParams: 56 bytes {
-        /// A host stub, or from 12.8 on a `cudaKernel_t`.
+        /// A host stub or, from 12.8 on, a `cudaKernel_t`.
         func as func: *mut c_void = 0,
         grid_dim as gridDim: dim3 = 8,
         block_dim as blockDim: dim3 = 20,
@@ -330,15 +334,15 @@ structs! {
     }
 }
 
-/// Only the head of `cudaDeviceProp` is the same in every version, and its size
-/// is not (728, 1032 and 1008 bytes for 11.x, 12.x and 13.x): a buffer larger
-/// than any of them, of which only `name` is to be read.
+/// The properties of a device. Only the first field is at the same place in every version,
+/// and the sizes differ (728, 1032 and 1008 bytes for 11.x, 12.x and 13.x). This buffer is
+/// larger than any of them; only `name` may be read.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub struct cudaDeviceProp {
     /// The device's name, NUL-terminated.
     pub name: [c_char; 256],
-    /// Fields that moved or went from one version to the next.
+    /// Fields whose offset differs between versions, or that some versions lack.
     pub unstable: [u8; 3840],
 }
 
@@ -352,8 +356,8 @@ impl cudaDeviceProp {
         }
     }
 
-    /// The device's name: what stands before the first NUL, or all of the field where
-    /// a library wrote none.
+    /// The device's name: the bytes before the first NUL, or the whole field if there
+    /// is none.
     #[must_use]
     pub fn name(&self) -> String {
         // `c_char` is signed on some platforms and not on others.
@@ -369,7 +373,7 @@ impl fmt::Debug for cudaDeviceProp {
     }
 }
 
-/// An option of a library load. The table passes none, so no constant is needed.
+/// An option of a library load. This project passes none, so no constant is declared.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct cudaLibraryOption(pub c_uint);

@@ -1,5 +1,5 @@
-//! What the loader's tests share: libraries that stand in for a CUDA runtime, and
-//! the real ones.
+//! Shared by the loader's tests: libraries that replace a CUDA runtime, and the real
+//! libraries.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 
 use cudart_ffi::{FUNCTIONS, Presence, Search};
 
-/// A library that stands in for a CUDA runtime: it exports the table's required
-/// functions, which all return 0, and answers the loader's questions as told.
+/// A library that replaces a CUDA runtime: it exports the table's required functions, which
+/// return 0, except that the functions below return the given values.
 #[derive(Debug, Clone)]
 pub struct Standin {
     /// What `cudaRuntimeGetVersion` writes.
@@ -29,12 +29,12 @@ pub struct Standin {
     pub count_code: i32,
     /// Functions that it does not export.
     pub missing: Vec<&'static str>,
-    /// A library that it needs.
+    /// A library that it depends on.
     pub needs: Option<PathBuf>,
 }
 
 impl Standin {
-    /// A runtime of this version under a driver that takes it.
+    /// A runtime of this version, with a driver that supports it.
     pub fn new(runtime: i32) -> Self {
         Self {
             runtime,
@@ -47,7 +47,7 @@ impl Standin {
         }
     }
 
-    /// The same under a driver that is too old for it.
+    /// A runtime of this version, with a driver that is too old for it.
     pub fn refusing(runtime: i32, driver: i32) -> Self {
         Self {
             driver,
@@ -83,7 +83,7 @@ impl Standin {
         text
     }
 
-    /// Compiles it to `path`, whose folders are made.
+    /// Compiles it to `path`, and creates the folders of the path.
     pub fn build(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap().to_str().unwrap();
         compile(
@@ -96,7 +96,7 @@ impl Standin {
     }
 }
 
-/// Compiles C to a shared library with the compiler that rustc links with.
+/// Compiles C to a shared library with `cc`, the compiler that rustc links with.
 pub fn compile(path: &Path, source: &str, options: &[&str], needs: Option<&Path>) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut child = Command::new("cc")
@@ -108,7 +108,7 @@ pub fn compile(path: &Path, source: &str, options: &[&str], needs: Option<&Path>
         .args(needs)
         .stdin(Stdio::piped())
         .spawn()
-        .expect("rustc links with cc, so it is here");
+        .expect("cc is installed, because rustc links with it");
     child
         .stdin
         .take()
@@ -118,7 +118,7 @@ pub fn compile(path: &Path, source: &str, options: &[&str], needs: Option<&Path>
     assert!(child.wait().unwrap().success());
 }
 
-/// A search of nothing but what is put into it.
+/// A search that finds nothing until a setting is added.
 pub fn empty_search(folder: &Path) -> Search {
     Search {
         explicit: None,
@@ -132,7 +132,7 @@ pub fn empty_search(folder: &Path) -> Search {
     }
 }
 
-/// A link, whose folders are made.
+/// Makes a link, and the folders of its path.
 pub fn link(target: impl AsRef<Path>, path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     symlink(target, path).unwrap();
@@ -158,8 +158,8 @@ const RELEASES: &[(i32, &str)] = &[
     (13050, "nvidia-cuda-runtime/13.5."),
 ];
 
-/// The real libraries that are here, fetched by `cargo xtask abi` if need be; says
-/// SKIPPED for each that is not.
+/// The real libraries in `target/wheels`. `cargo xtask abi` downloads missing ones; for
+/// each that is still missing, a line says SKIPPED.
 pub fn real() -> &'static [Real] {
     static REAL: OnceLock<Vec<Real>> = OnceLock::new();
     REAL.get_or_init(|| {
@@ -182,7 +182,7 @@ pub fn real() -> &'static [Real] {
     })
 }
 
-/// One real library, or `None` after saying that the test is skipped.
+/// One real library. If it is missing, `None`, and a line says that the test is skipped.
 pub fn real_of(version: i32) -> Option<&'static Real> {
     let found = real().iter().find(|real| real.version == version);
     if found.is_none() {
@@ -195,11 +195,11 @@ fn name(version: i32) -> String {
     cudart_ffi::loader::Version(version).to_string()
 }
 
-/// The wheels that may be used, with their hashes.
+/// The list of wheels that may be used, with their hashes.
 const LISTED: &str = include_str!("../../../xtask/wheels.txt");
 
-/// The library in `target/wheels/<package>/<version that starts so>`, if that was unpacked
-/// from a file that the list has.
+/// The library in `target/wheels/<package>/<version…>`, where `place` is the package and
+/// the beginning of the version. Only a wheel whose hash is in the list is used.
 fn library_below(place: &str) -> Option<PathBuf> {
     let (package, version) = place.split_once('/')?;
     let shelf = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -226,11 +226,13 @@ fn library_below(place: &str) -> Option<PathBuf> {
         .and_then(|file| file.canonicalize().ok())
 }
 
-/// `cargo xtask abi` fetches what it compares; its verdict is not asked here.
+/// Runs `cargo xtask abi`, which downloads the libraries that it compares. The result of
+/// the comparison is ignored here.
 ///
-/// `cargo test` has built xtask. By itself, `cargo test -p cudart-ffi` builds none, and then
-/// it is built elsewhere: with other features of its dependencies it would take the place
-/// of libraries that other tests are linked to.
+/// When the whole workspace is tested, xtask is already built. `cargo test -p cudart-ffi`
+/// does not build it. It is then built in another target folder: in this one, it would be
+/// built with other features of its dependencies and overwrite libraries that other tests
+/// are linked to.
 fn fetch(names: &[String]) {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.parent().and_then(Path::parent).expect("target/debug");
@@ -249,7 +251,7 @@ fn fetch(names: &[String]) {
         None => return,
     };
     let _ = xtask
-        // It takes the repository from it, and this is the one of another package.
+        // xtask would take this variable for its own folder.
         .env_remove("CARGO_MANIFEST_DIR")
         .args(["abi", "--runtime"])
         .args(names)

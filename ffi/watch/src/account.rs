@@ -1,4 +1,5 @@
-//! Calls that take or return device memory: what a call changed is booked on it.
+//! Calls that allocate or free device memory: writes an event for a call that changed
+//! memory.
 
 use std::time::Instant;
 
@@ -13,14 +14,15 @@ use crate::start::Watched;
 use crate::wrap::Entry;
 use crate::{capture, context};
 
-/// A call, before the driver got it.
+/// A reading of a device's memory before a call.
 pub struct Before {
     device: i32,
     reading: Reading,
 }
 
 impl Before {
-    /// Reads the device's memory; the thread's device unless one is named.
+    /// Reads the memory of `device`, or if it is `None`, of the thread's current
+    /// device.
     pub fn read(watched: &Watched, entry: &Entry, device: Option<i32>) -> Option<Self> {
         let (state, driver) = (watched.state, watched.driver);
         let current = current_device(driver);
@@ -34,7 +36,7 @@ impl Before {
         })
     }
 
-    /// What was read last, for a call that was not expected to change anything.
+    /// The previous reading, for a call that was not expected to change memory.
     pub fn last(watched: &Watched, device: i32) -> Self {
         Self {
             device,
@@ -42,7 +44,7 @@ impl Before {
         }
     }
 
-    /// Reads the memory again and writes the call, if something changed, or if it is a
+    /// Reads the memory again, and writes an event if it changed or if the call is a
     /// plain allocation while a stream captures.
     pub fn book(self, watched: &Watched, entry: &Entry, category: Category, done: Done) {
         let state = watched.state;
@@ -71,7 +73,7 @@ impl Before {
     }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 pub struct Done {
     /// The size that the program requested.
     pub bytes: Option<u64>,
@@ -83,7 +85,7 @@ pub struct Done {
     pub duration_ns: u64,
 }
 
-/// Nanoseconds since a moment.
+/// Nanoseconds that have passed since `start`.
 pub fn since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
@@ -117,7 +119,7 @@ fn booked(
     result
 }
 
-/// A call of which only the change is known.
+/// Wraps a call of which only the change of memory is recorded.
 pub fn other(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -126,7 +128,7 @@ pub fn other(
     booked(entry, real, category, None, |_| (None, None))
 }
 
-/// A call that names its device.
+/// The same for a call that names its device.
 pub fn on_device(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -136,7 +138,7 @@ pub fn on_device(
     booked(entry, real, category, Some(device), |_| (None, None))
 }
 
-/// An allocation.
+/// Wraps an allocation.
 pub fn taken(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -149,7 +151,7 @@ pub fn taken(
     })
 }
 
-/// An allocation in rows, whose size is its pitch times its height.
+/// Wraps an allocation in rows, whose size is its pitch times its height.
 pub fn taken_in_rows(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -169,7 +171,7 @@ pub fn taken_in_rows(
     })
 }
 
-/// What a call wrote to a caller's pointer.
+/// The address that a successful call wrote through the caller's pointer.
 pub fn written(result: CUresult, pointer: *mut CUdeviceptr) -> Option<u64> {
     if result.is_success() && !pointer.is_null() {
         // SAFETY: the driver wrote it.
@@ -179,7 +181,7 @@ pub fn written(result: CUresult, pointer: *mut CUdeviceptr) -> Option<u64> {
     }
 }
 
-/// A free.
+/// Wraps a free.
 pub fn returned(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,

@@ -1,4 +1,4 @@
-//! Streams that capture.
+//! Stream captures.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use crate::start::Watched;
 use crate::state::State;
 use crate::wrap::Entry;
 
-/// A capture that goes on.
+/// An active capture.
 #[derive(Debug, Clone, Copy)]
 pub struct Capture {
     number: u64,
@@ -24,7 +24,8 @@ pub struct Capture {
     bytes: u64,
 }
 
-/// A stream's handle as the record has it: 1 is the legacy default stream, 2 the thread's.
+/// A stream's handle as the record contains it: 1 is the legacy default stream, 2 the
+/// calling thread's default stream.
 #[inline]
 pub fn number(stream: CUstream, per_thread: bool) -> u64 {
     match (stream.0 as u64, per_thread) {
@@ -39,8 +40,8 @@ fn thread() -> i32 {
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// A stream's key in the map of captures. The thread's default stream is another one in
-/// each thread.
+/// The key of a stream in the map of captures. It contains the thread's number if the
+/// stream is the thread's default stream, because each thread has its own.
 fn key(stream: CUstream, per_thread: bool) -> u64 {
     match number(stream, per_thread) {
         2 => u64::from(thread().cast_unsigned()) << 32 | 2,
@@ -48,7 +49,7 @@ fn key(stream: CUstream, per_thread: bool) -> u64 {
     }
 }
 
-/// `cuStreamBeginCapture` and its relatives.
+/// `cuStreamBeginCapture` and its variants.
 pub fn began(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -117,7 +118,8 @@ pub fn ended(
     };
     let result = real();
     shield(|| {
-        // The only failure after which the stream captures on.
+        // After this error the stream is still capturing; after every other one it
+        // is not.
         if result == CUresult::STREAM_CAPTURE_WRONG_THREAD {
             return;
         }
@@ -148,7 +150,8 @@ pub fn ended(
     result
 }
 
-/// Whether a stream captures, also one that joined the capture of another by an event.
+/// Whether a stream is capturing. This includes a stream that joined another stream's
+/// capture through an event.
 pub fn captures(state: &State, driver: &Driver, stream: CUstream, per_thread: bool) -> bool {
     if state.capturing.load(Ordering::Relaxed) == 0 {
         return false;
@@ -165,7 +168,7 @@ pub fn captures(state: &State, driver: &Driver, stream: CUstream, per_thread: bo
     result.is_success() && status == CUstreamCaptureStatus::ACTIVE
 }
 
-/// The capture of a stream: its own, else the only one that goes on.
+/// The capture of a stream: its own, or else the only active capture of the process.
 pub fn of_stream(state: &State, stream: CUstream, per_thread: bool) -> Option<u64> {
     let inner = state.lock();
     let own = inner.captures.get(&key(stream, per_thread));
@@ -176,8 +179,9 @@ pub fn of_stream(state: &State, stream: CUstream, per_thread: bool) -> Option<u6
     own.or_else(only).map(|capture| capture.number)
 }
 
-/// The capture that goes on while a plain call is made: of the calling thread, else the
-/// only one on the device. Counts an allocation of so many bytes for it.
+/// The capture that is active during a plain call: that of the calling thread, or else the
+/// only one on the device. If the call allocates, adds the allocation to the capture's
+/// counts.
 pub fn current(state: &State, device: i32, allocates: Option<Option<u64>>) -> Option<u64> {
     if state.capturing.load(Ordering::Relaxed) == 0 {
         return None;

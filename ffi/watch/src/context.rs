@@ -14,7 +14,7 @@ use crate::start::Watched;
 use crate::state::{self, DEVICES, State};
 use crate::wrap::Entry;
 
-/// A call that creates a context or takes the primary one.
+/// A call that creates a context or retains the primary context.
 pub fn created(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -82,12 +82,12 @@ pub fn released(
     shield(|| {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: the pointers are to live variables.
-        let asked = unsafe {
+        let queried = unsafe {
             watched
                 .driver
                 .cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active)
         };
-        if asked.is_success() && active == 0 {
+        if queried.is_success() && active == 0 {
             let mut inner = watched.state.lock();
             inner
                 .contexts
@@ -98,8 +98,8 @@ pub fn released(
     result
 }
 
-/// Takes note of the thread's context, if its device has none that is known: one that was
-/// made before the program's calls were seen.
+/// Records the thread's context if no context of its device is known. Such a context was
+/// created before the library wrapped the program's calls.
 #[inline]
 pub fn meet_current(state: &State, driver: &Driver, device: i32, call: &str) {
     let bit = 1_u64 << (device.cast_unsigned() % 64);
@@ -125,7 +125,7 @@ fn meet(state: &State, driver: &Driver, context: CUcontext, primary: bool, call:
         let mut inner = state.lock();
         let known = state::Context { device, primary };
         if inner.contexts.insert(context.0 as usize, known).is_some() {
-            // Another thread met it meanwhile.
+            // Another thread recorded it in the meantime.
             return;
         }
         inner.last_context += 1;
@@ -150,7 +150,7 @@ fn meet(state: &State, driver: &Driver, context: CUcontext, primary: bool, call:
     }));
 }
 
-/// Describes a device; what cannot be asked is absent.
+/// Describes a device. A property whose query fails is absent.
 fn describe(driver: &Driver, device: i32) -> Device {
     let attribute = |which| {
         let mut value = 0;

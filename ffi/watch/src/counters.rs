@@ -1,4 +1,4 @@
-//! The counters file, mapped: [`graph_memory_record::counters`] describes it.
+//! The mapped counters file. [`graph_memory_record::counters`] describes its layout.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use graph_memory_record::counters::{
 
 use crate::guard::with_file_size_signal_blocked;
 
-/// One exec's counters, in memory that is never unmapped.
+/// The counters of one exec, in memory that is never unmapped.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot(*mut u8);
 
@@ -30,34 +30,34 @@ fn field(base: *mut u8, offset: usize) -> &'static AtomicU64 {
 }
 
 impl Slot {
-    /// A slot that [`as_raw`](Self::as_raw) gave.
+    /// Makes a slot from the pointer that [`as_raw`](Self::as_raw) returned.
     ///
     /// # Safety
     ///
-    /// The pointer must come from there.
+    /// The pointer must come from [`as_raw`](Self::as_raw).
     pub unsafe fn from_raw(pointer: *mut u8) -> Self {
         Self(pointer)
     }
 
-    /// Its address.
+    /// The address of the slot.
     pub fn as_raw(self) -> *mut u8 {
         self.0
     }
 
-    /// A field, by its offset in [`graph_memory_record::counters::slot`].
+    /// A counter of the slot, by its offset in [`graph_memory_record::counters::slot`].
     #[inline]
     pub fn field(self, offset: usize) -> &'static AtomicU64 {
         field(self.0, offset)
     }
 
-    /// Adds one to a field, and returns what it is now.
+    /// Adds one to a counter, and returns the new value.
     #[inline]
     pub fn add(self, offset: usize) -> u64 {
         self.field(offset).fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Counts a launch on a stream; whether it is the first on this stream, as far as
-    /// the slot can remember streams.
+    /// Counts a launch on a stream. Returns whether it is the first launch on this
+    /// stream, as far as the slot can store streams.
     #[inline]
     pub fn stream(self, stream: u64) -> bool {
         let wanted = stream.wrapping_add(1);
@@ -90,7 +90,8 @@ impl Slot {
     }
 }
 
-/// The file of a process, or memory of the process only if there can be no file.
+/// The counters of a process: in a file or, if no file can be created, only in the memory
+/// of the process.
 #[derive(Debug)]
 pub struct CountersFile {
     file: Option<File>,
@@ -100,17 +101,17 @@ pub struct CountersFile {
     used: usize,
 }
 
-// SAFETY: the pointer is of a mapping that is never unmapped, and all fields behind it
-// are atomics.
+// SAFETY: the pointer is to a mapping that is never unmapped, and all fields in it are
+// atomics.
 unsafe impl Send for CountersFile {}
 
-/// A chunk is a multiple of every page size in use (64 KiB at most), and so is the
-/// offset of every chunk after the header's chunk.
+/// The size of a chunk is a multiple of every page size in use (64 KiB at most), and so is
+/// the distance between chunks after the first.
 const CHUNK_BYTES: usize = CHUNK_SLOTS * SLOT_BYTES;
 
 impl CountersFile {
-    /// Creates the file, with a first chunk. If that fails, the counters are in memory
-    /// only, and the error says why.
+    /// Creates the file with a first chunk. If that fails, the counters are only in
+    /// memory, and the error says why.
     pub fn create(path: &Path) -> (Self, Option<io::Error>) {
         let mut options = OpenOptions::new();
         let opened = options.read(true).write(true).create_new(true).open(path);
@@ -131,13 +132,13 @@ impl CountersFile {
         (this, error)
     }
 
-    /// Whether the counters are in memory of the process only, from some exec on.
+    /// Whether the counters of some or all execs are only in the memory of the process.
     pub fn anonymous(&self) -> bool {
         self.file.is_none()
     }
 
-    /// Takes the slot of the next exec, whose number is the count of slots taken.
-    /// `None` when there is no memory.
+    /// Takes the slot for the next exec, whose number is the count of slots taken.
+    /// `None` if there is no memory.
     pub fn next(&mut self) -> (Option<(u64, Slot)>, Option<io::Error>) {
         let mut error = None;
         if self.used == self.slots.len() {
@@ -163,19 +164,20 @@ impl CountersFile {
         self.count(header::LOST_EVENTS);
     }
 
-    /// Adds one to a field of the header.
+    /// Adds one to a counter in the header.
     pub fn count(&self, offset: usize) {
         if let Some(field) = self.header_field(offset) {
             field.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A field of the header, by its offset in [`graph_memory_record::counters::header`].
+    /// A counter in the header, by its offset in
+    /// [`graph_memory_record::counters::header`].
     pub fn header_field(&self, offset: usize) -> Option<&'static AtomicU64> {
         (!self.header.is_null()).then(|| field(self.header, offset))
     }
 
-    /// Adds a chunk. From the first failure of the file on, chunks are memory of the
+    /// Adds a chunk. After the first error of the file, chunks are in the memory of the
     /// process.
     fn grow(&mut self) -> io::Result<()> {
         let bytes = if self.header.is_null() {
@@ -197,7 +199,8 @@ impl CountersFile {
         let mut first = start;
         if self.header.is_null() {
             self.header = start;
-            // SAFETY: the mapping is new, nobody else knows it, and it begins with the header.
+            // SAFETY: the mapping is new, so nothing else refers to it, and it
+            // begins with the header.
             unsafe {
                 let head = slice::from_raw_parts_mut(start, HEADER_BYTES);
                 head[..MAGIC.len()].copy_from_slice(&MAGIC);
@@ -215,9 +218,9 @@ impl CountersFile {
     }
 }
 
-/// Maps `bytes` of the file from `offset` on, which it reserves first: a write to a page
-/// of a file that the full disk has no room for would be a SIGBUS. Without a file, memory
-/// of the process.
+/// Maps `bytes` of the file from `offset` on, or anonymous memory without a file. Space in
+/// the file is allocated first, because on a full disk a write to a page without space
+/// would raise SIGBUS.
 fn map(file: Option<&File>, offset: usize, bytes: usize) -> io::Result<*mut u8> {
     let large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
     let (descriptor, flags) = match file {
@@ -233,9 +236,9 @@ fn map(file: Option<&File>, offset: usize, bytes: usize) -> io::Result<*mut u8> 
             return Err(io::Error::from_raw_os_error(error));
         }
     }
-    // The offset of a later chunk is not a multiple of the page size, because of the
-    // header: the pages around it are mapped.
-    // SAFETY: `sysconf` has no memory of ours.
+    // The header makes the offset of a later chunk not a multiple of the page size, so
+    // the mapping begins at the page boundary before it.
+    // SAFETY: `sysconf` accesses no memory of this program.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
     let lead = offset % page;
     // SAFETY: a new mapping, anywhere.

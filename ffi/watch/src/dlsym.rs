@@ -1,9 +1,9 @@
 //! The exported `dlsym`.
 //!
-//! `dlsym(RTLD_NEXT, …)` searches behind the library of its *caller*, which it tells by
-//! the return address. So the exported function is a few instructions that ask
-//! [`wrapper_for`] and, for every name that is not the driver's, jump to the real
-//! `dlsym` with the caller's return address in place.
+//! `dlsym(RTLD_NEXT, …)` searches the libraries after the one that contains its *caller*,
+//! which it finds by the return address. The exported function is therefore a few
+//! instructions of assembly: they call [`wrapper_for`] and, for every name that is not a
+//! driver function, jump to the real `dlsym` with the caller's return address unchanged.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -23,7 +23,8 @@ static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// The type of `dlsym`.
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// Finds a symbol.
+/// Finds a symbol, as `dlsym` of the C library does, but returns wrappers for driver
+/// functions.
 ///
 /// # Safety
 ///
@@ -54,7 +55,8 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Finds a symbol.
+/// Finds a symbol, as `dlsym` of the C library does, but returns wrappers for driver
+/// functions.
 ///
 /// # Safety
 ///
@@ -87,13 +89,13 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Stands in for a real `dlsym` that cannot be found.
+/// Replaces the real `dlsym` if it cannot be found.
 unsafe extern "C" fn none(_handle: *mut c_void, _name: *const c_char) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// The real `dlsym`, which knows three versions: of glibc 2.34 and later, of aarch64,
-/// and of x86-64.
+/// The real `dlsym`. Its symbol version is one of three: that of glibc 2.34 and later, of
+/// aarch64, or of x86-64.
 fn real() -> *mut c_void {
     let known = REAL.load(Ordering::Acquire);
     if !known.is_null() {
@@ -122,12 +124,12 @@ pub fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { real(handle, name.as_ptr()) }
 }
 
-/// What `wrapper_for` returns for a name that `dlsym` must not find: the real one would
-/// find the exported wrapper.
+/// Returned by `wrapper_for` for a name that `dlsym` must not find, although the real
+/// `dlsym` would find the exported wrapper.
 const NOT_FOUND: *mut c_void = ptr::without_provenance_mut(1);
 
-/// What `dlsym` returns for a name of the driver, or [`NOT_FOUND`]; null for all other
-/// names, which the real `dlsym` answers.
+/// The result of `dlsym` for the name of a driver function, or [`NOT_FOUND`]. Null for all
+/// other names: then the assembly jumps to the real `dlsym`.
 extern "C" fn wrapper_for(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     real();
     // SAFETY: the caller of `dlsym` passes a C string; only its first bytes are read
@@ -152,8 +154,8 @@ fn answer(handle: *mut c_void, name: &CStr, entry: &'static Entry) -> *mut c_voi
     let mut found = find(handle, name);
     let ours = entry.wrapper();
     if found == ours {
-        // A search of all libraries finds the exported wrapper first. It stands for the
-        // real function only if there is one.
+        // A search of all libraries finds the exported wrapper first. The wrapper
+        // may be returned only if the real function exists.
         found = driver::real(entry);
     }
     if found.is_null() {
@@ -164,7 +166,8 @@ fn answer(handle: *mut c_void, name: &CStr, entry: &'static Entry) -> *mut c_voi
     }
     driver::found(found);
     if !entry.adopt(found) {
-        // A second library has a function of this name: it is passed on as it is.
+        // The function of this name is in a second library, so it is returned
+        // without a wrapper.
         return found;
     }
     start::intercepted(Way::Dlsym, entry.name());

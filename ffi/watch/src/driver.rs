@@ -1,4 +1,5 @@
-//! The real driver: where its functions are, and those that the library calls itself.
+//! The real driver: the addresses of its functions, and bindings for those that the library
+//! calls itself.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +12,7 @@ use cudart_ffi::types::*;
 use crate::dlsym::find;
 use crate::wrap::{self, Entry};
 
-/// Defines the bindings of the `own` lines. `wrap` lines are skipped.
+/// Defines the bindings of the table's `own` lines, and skips `wrap` lines.
 macro_rules! bindings {
     ($($kind:ident $(($($hook:tt)*))? [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
         bindings! { @split [] $($kind $name($($arg: $ty),*);)* }
@@ -63,7 +64,7 @@ macro_rules! bindings {
                     let function = unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($ty),*) -> CUresult>(self.$name)
                     };
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees it.
                     unsafe { function($($arg),*) }
                 }
             )*
@@ -92,18 +93,19 @@ impl Driver {
         &self.library
     }
 
-    /// Where its library is mapped.
+    /// The address at which its library is mapped.
     pub fn base(&self) -> usize {
         self.base
     }
 }
 
-/// Takes the library that a driver's function belongs to as the driver, unless there is
-/// one already.
+/// Makes the library that contains this driver function the driver, unless there is already
+/// one.
 pub fn found(function: *mut c_void) {
     DRIVER.get_or_init(|| {
         let (path, base) = object_of(function)?;
-        // By its path, else by its name: a relative path is of no use after `chdir`.
+        // Opened by its path, or if that fails by its name: a relative path is
+        // useless after `chdir`.
         let handle = loaded(path.as_os_str()).or_else(|| loaded(path.file_name()?))?;
         for entry in wrap::entries() {
             let real = find(handle, entry.c_name());
@@ -115,7 +117,7 @@ pub fn found(function: *mut c_void) {
     });
 }
 
-/// The handle of a library that is loaded already.
+/// The handle of a library that is already loaded.
 fn loaded(name: &OsStr) -> Option<*mut c_void> {
     let name = CString::new(name.as_bytes()).ok()?;
     // SAFETY: a C string; RTLD_NOLOAD only finds what is loaded already.
@@ -123,9 +125,10 @@ fn loaded(name: &OsStr) -> Option<*mut c_void> {
     (!handle.is_null()).then_some(handle)
 }
 
-/// The real function behind a wrapper whose address a search of all libraries gave, or
-/// that a linked program calls: the next one after this library, else the one in a
-/// `libcuda.so.1` that is loaded but not visible to all.
+/// The real function of a wrapper. The wrapper's address was the result of a search of all
+/// libraries, or a program that is linked with the driver called it. The function is the
+/// next one after this library, or else the one in a `libcuda.so.1` that is loaded without
+/// global symbols.
 pub fn real(entry: &Entry) -> *mut c_void {
     let known = entry.real();
     if !known.is_null() {
@@ -145,8 +148,8 @@ pub fn real(entry: &Entry) -> *mut c_void {
     found
 }
 
-/// As [`real`], for a wrapper that is called before its function is known: the program
-/// is linked to the driver.
+/// The same as [`real`], for a wrapper that is called before its function is known, because
+/// the program is linked with the driver.
 #[cold]
 pub fn resolve(entry: &'static Entry) -> *mut c_void {
     crate::guard::shield(|| {
@@ -164,7 +167,7 @@ pub fn resolve(entry: &'static Entry) -> *mut c_void {
     .unwrap_or(ptr::null_mut())
 }
 
-/// The file that an address belongs to, and where it is mapped.
+/// The file that contains an address, and the address at which the file is mapped.
 pub fn object_of(address: *const c_void) -> Option<(PathBuf, usize)> {
     // SAFETY: the struct is plain data; `dladdr` takes any address.
     unsafe {

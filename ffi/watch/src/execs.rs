@@ -1,32 +1,31 @@
-//! The execs by their handles, for the hot path: a hash table that is read without a
-//! lock.
+//! The execs by their handles: a hash table that a launch reads without a lock.
 //!
-//! Writers hold the state's lock. A table that became too small is replaced and never
-//! freed, since a reader can still be in it.
+//! Writers hold the state's lock. When a table is too small, a new one replaces it, and the
+//! old one is never freed, because another thread may still be reading it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::counters::Slot;
 
-/// No exec was ever here: a search ends.
+/// The place was never used: a search ends here.
 const EMPTY: usize = 0;
-/// An exec was here: a search goes on.
+/// The place was used for an exec that was removed: a search continues.
 const REMOVED: usize = 1;
 
-/// A table of this size grows only for execs that live.
+/// A table of this size or larger grows only for execs that are live.
 const LARGE: usize = 1 << 16;
 
-/// What the hot path needs of an exec.
+/// The data of an exec that a launch needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Exec {
     /// Its number.
     pub number: u64,
     /// Its counters.
     pub slot: Slot,
-    /// The devices of its memory nodes, a bit each; 0 without memory nodes.
+    /// A bit for each device on which it has memory nodes; 0 without memory nodes.
     pub memory_devices: u64,
-    /// The device that its readings are of.
+    /// The device whose memory is read.
     pub device: i32,
 }
 
@@ -39,9 +38,9 @@ struct Place {
 }
 
 struct Table {
-    /// A power of two.
+    /// Their number is a power of two.
     places: Box<[Place]>,
-    /// Places that are not [`EMPTY`].
+    /// The number of places that are not [`EMPTY`].
     taken: AtomicUsize,
 }
 
@@ -65,7 +64,7 @@ impl Table {
         }
     }
 
-    /// The places of a handle, in the order of a search.
+    /// The places for a handle, in the order in which they are searched.
     #[inline]
     fn search(&self, handle: usize) -> impl Iterator<Item = &Place> {
         let mask = self.places.len() - 1;
@@ -155,8 +154,9 @@ impl Execs {
             .map(|place| (place.key.load(Ordering::Relaxed), place))
             .filter(|(key, _)| *key > REMOVED)
             .collect();
-        // Larger also where most places are of removed execs, so that a program that makes
-        // and destroys execs all the time needs few new tables.
+        // A table in which most places are of removed execs is also replaced by a
+        // larger one, so that a program that creates and destroys execs all the time
+        // needs few new tables.
         let for_kept = ((kept.len() + 1) * 4).next_power_of_two();
         let next = Table::new(for_kept.max((table.places.len() * 2).min(LARGE)));
         for (key, place) in kept {

@@ -1,4 +1,4 @@
-//! Graphs: where they came from, what is in them, and how they are instantiated.
+//! Graphs: their origin, their content, and their instantiation.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -28,13 +28,13 @@ use crate::start::Watched;
 use crate::state::State;
 use crate::wrap::Entry;
 
-/// Child graphs are followed to this depth.
+/// The largest depth of child graphs that is read.
 const DEEPEST: usize = 64;
 
 /// `CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE`.
 const DOT_VERBOSE: u32 = 1;
 
-/// Where an instantiation has its flags.
+/// The flags of an instantiation.
 pub enum Flags {
     /// As an argument.
     Value(u64),
@@ -53,7 +53,8 @@ impl Flags {
     }
 }
 
-/// `cuGraphCreate`: an old graph's handle can be used again, for one that no capture made.
+/// `cuGraphCreate`. The handle may be that of a destroyed graph, so the capture that made
+/// that graph is forgotten.
 pub fn created(
     _entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -71,7 +72,7 @@ pub fn created(
     result
 }
 
-/// `cuGraphClone`: the clone has the original's origin.
+/// `cuGraphClone`: the clone was made by the same capture as the original.
 pub fn cloned(
     _entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -109,7 +110,7 @@ pub fn destroyed(
     real()
 }
 
-/// The functions that instantiate a graph.
+/// All functions that instantiate a graph.
 pub fn instantiated(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -145,7 +146,8 @@ pub fn instantiated(
             let exec = unsafe { *exec };
             relaxed(watched.driver, || done.succeeded(exec, graph));
         } else {
-            // After a failure the handle is not written: it must not be read.
+            // After a failure the driver has not written the handle, so it must
+            // not be read.
             done.write(None, graph, None);
         }
     });
@@ -178,7 +180,8 @@ impl Instantiated<'_> {
             .values()
             .fold(0_u64, |a, b| a.saturating_add(*b));
         if wanted && state.settings.dot == Dot::Memory && nodes > DOT_NODES {
-            let text = "a graph has too many nodes to be printed as it is instantiated";
+            let text =
+                "a graph has too many nodes to be printed as a DOT file at its instantiation";
             state.note(NoteKind::Dot, text, None, None);
         } else if wanted {
             content.graph.dot = print(state, driver, graph);
@@ -225,7 +228,7 @@ impl Instantiated<'_> {
     }
 }
 
-/// What is read of a graph.
+/// The content of a graph.
 struct Contents {
     graph: GraphContent,
 }
@@ -242,8 +245,9 @@ impl Contents {
         this
     }
 
-    /// The devices of the memory nodes, a bit each; `None` without memory nodes. The body
-    /// of a conditional node can have some that are not seen here.
+    /// A bit for each device on which the graph has memory nodes; `None` without memory
+    /// nodes. Memory nodes in the body of a conditional node are not visible here, so a
+    /// graph with conditional nodes is treated as if it had some.
     fn has_memory(&self, device: i32) -> Option<u64> {
         let bit = |device: i32| 1_u64 << (device.cast_unsigned() % 64);
         let count = |kind| self.graph.nodes.get(&kind).copied().unwrap_or_default();
@@ -257,8 +261,8 @@ impl Contents {
 
     fn add(&mut self, state: &State, driver: &Driver, graph: CUgraph, depth: usize) {
         let mut count = 0_usize;
-        // SAFETY: the graph is the caller's, who is in a call with it; without an array
-        // the driver writes the count only.
+        // SAFETY: the graph is valid, since the caller passes it to the driver;
+        // without an array the driver writes only the count.
         let mut result =
             unsafe { driver.cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut count) };
         let mut nodes = vec![CUgraphNode::NULL; count];
@@ -327,12 +331,12 @@ impl Contents {
     }
 }
 
-/// Prints a graph into the recording and returns the file's name, which tells its text:
-/// graphs of the same text share a file.
+/// Prints a graph into the recording and returns the file's name. The name is a hash of the
+/// text, so graphs with equal text share one file.
 fn print(state: &State, driver: &Driver, graph: CUgraph) -> Option<String> {
     let left = state.settings.dot_limit.checked_sub(state.lock().dot_bytes);
     if left.is_none_or(|left| left == 0) {
-        let text = "the limit of DOT files is reached";
+        let text = "the limit of DOT files is reached: further graphs are not printed";
         state.note(NoteKind::Dot, text, None, None);
         return None;
     }
@@ -343,7 +347,7 @@ fn print(state: &State, driver: &Driver, graph: CUgraph) -> Option<String> {
     let printed = with_file_size_signal_blocked(|| {
         fs::create_dir_all(&folder)?;
         let path = CString::new(fresh.as_os_str().as_bytes())?;
-        // SAFETY: the graph is the caller's, who is in a call with it.
+        // SAFETY: the graph is valid, since the caller passes it to the driver.
         let result = unsafe { driver.cuGraphDebugDotPrint(graph, path.as_ptr(), DOT_VERBOSE) };
         if result.is_success() {
             keep(&fresh, &folder)
@@ -364,18 +368,18 @@ fn print(state: &State, driver: &Driver, graph: CUgraph) -> Option<String> {
         Err(error) => {
             let _ = fs::remove_file(&fresh);
             let code = error.raw_os_error().map(i64::from);
-            let text = "a graph could not be printed into the recording";
+            let text = "a graph could not be printed as a DOT file into the recording";
             state.note(NoteKind::Dot, text, None, code);
             None
         }
     }
 }
 
-/// Gives a printed graph its name.
+/// Gives a printed graph its final name.
 fn keep(fresh: &Path, folder: &Path) -> io::Result<Option<(String, u64)>> {
     let text = fs::read(fresh)?;
     if !text.trim_ascii_end().ends_with(b"}") {
-        // Cut short: the disk is full.
+        // The file is incomplete, because the disk is full.
         return Err(io::ErrorKind::StorageFull.into());
     }
     let mut hasher = DefaultHasher::new();
@@ -384,7 +388,8 @@ fn keep(fresh: &Path, folder: &Path) -> io::Result<Option<(String, u64)>> {
     loop {
         let name = format!("{hash:016x}.dot");
         let path: PathBuf = folder.join(&name);
-        // Linking fails where there is a file already; so two processes cannot both win.
+        // `hard_link` fails if the file exists, so only one of two processes can
+        // create it.
         match fs::hard_link(fresh, &path) {
             Ok(()) => {
                 fs::remove_file(fresh)?;
@@ -397,7 +402,7 @@ fn keep(fresh: &Path, folder: &Path) -> io::Result<Option<(String, u64)>> {
                 }
                 hash = hash.wrapping_add(1);
             }
-            // A file system without links.
+            // The file system does not support hard links.
             Err(_) => {
                 fs::rename(fresh, &path)?;
                 return Ok(Some((name, text.len() as u64)));

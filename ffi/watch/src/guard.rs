@@ -1,5 +1,5 @@
-//! What keeps the library from being noticed: no panic leaves it, `errno` stays, and
-//! calls that the driver makes inside a call are passed on.
+//! Keeps the library invisible to the program: no panic leaves the library, `errno` stays
+//! unchanged, and calls that the driver makes within a wrapped call are only passed on.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -11,11 +11,11 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The thread is inside a wrapper while this value lives.
+/// While this value exists, the thread is inside a wrapper.
 pub struct Inside(());
 
 impl Inside {
-    /// Enters, unless the thread is inside already.
+    /// Enters a wrapper. `None` if the thread is already inside one.
     #[inline]
     pub fn enter() -> Option<Self> {
         INSIDE
@@ -36,11 +36,11 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
+/// `PTHREAD_CANCEL_DISABLE` in glibc.
 const CANCEL_DISABLE: c_int = 1;
 
-/// Runs code of ours: a panic in it becomes `None`, `errno` is what it was, and the thread
-/// is not cancelled in it, because writing a file is a point where it could be.
+/// Runs code of the library. A panic in it becomes `None`, `errno` is restored, and the
+/// thread cannot be cancelled in it: writing a file is a cancellation point.
 #[inline]
 pub fn shield<T>(code: impl FnOnce() -> T) -> Option<T> {
     let mut cancellable = 0;
@@ -56,15 +56,15 @@ pub fn shield<T>(code: impl FnOnce() -> T) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(payload) => {
-            // Dropping it could panic again.
+            // Dropping the payload could panic again.
             mem::forget(payload);
             None
         }
     }
 }
 
-/// Keeps a panic of ours from printing on the program's standard error. The message
-/// becomes a note.
+/// Prevents a panic of the library from printing to the program's standard error. The
+/// message becomes a note in the record.
 pub fn silence_panics() {
     panic::set_hook(Box::new(|info| {
         let place = info
@@ -74,9 +74,9 @@ pub fn silence_panics() {
     }));
 }
 
-/// Runs code that writes files. Where a file would grow beyond `RLIMIT_FSIZE` the
-/// kernel sends `SIGXFSZ`, whose default is to end the program: the signal is held back
-/// and taken away, and the write fails with `EFBIG`.
+/// Runs code that writes files. If a file would grow beyond `RLIMIT_FSIZE`, the kernel
+/// sends `SIGXFSZ`, which by default ends the program. The signal is blocked and consumed,
+/// and the write fails with `EFBIG`.
 pub fn with_file_size_signal_blocked<T>(code: impl FnOnce() -> T) -> T {
     // SAFETY: all sets are initialised before use, and the mask is restored.
     unsafe {

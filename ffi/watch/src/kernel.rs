@@ -1,6 +1,6 @@
-//! Kernel launches: the first of a kernel loads it, if modules are loaded lazily, and can
-//! grow the local memory of the context. All others are passed on after a search in a
-//! table that is read without a lock.
+//! Kernel launches. The first launch of a kernel loads the kernel, if modules are loaded
+//! lazily, and can increase the local memory of the context. All further launches are
+//! passed on after a lookup in a table that is read without a lock.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -13,14 +13,14 @@ use crate::guard::shield;
 use crate::state;
 use crate::wrap::Entry;
 
-/// The kernels that were launched. A table that became too small is replaced and never
-/// freed, since a reader can still be in it.
+/// The kernels that were launched. When a table is too small, a new one replaces it, and
+/// the old one is never freed, because another thread may still be reading it.
 pub struct Seen {
     table: AtomicPtr<Table>,
 }
 
 struct Table {
-    /// A power of two; 0 is free.
+    /// Their number is a power of two. 0 marks a free place.
     places: Box<[AtomicUsize]>,
     taken: AtomicUsize,
 }
@@ -32,7 +32,7 @@ impl Table {
         Box::into_raw(Box::new(Self { places, taken }))
     }
 
-    /// The place of a kernel, or the free one where it belongs.
+    /// The place of a kernel, or the free place for it.
     #[inline]
     fn place(&self, kernel: usize) -> Option<&AtomicUsize> {
         let mask = self.places.len() - 1;
@@ -51,7 +51,7 @@ impl Table {
 }
 
 impl Seen {
-    /// No kernel.
+    /// An empty set.
     pub fn new() -> Self {
         Self {
             table: AtomicPtr::new(ptr::null_mut()),
@@ -94,7 +94,7 @@ impl Seen {
     }
 }
 
-/// The functions that launch a kernel.
+/// All functions that launch a kernel.
 #[inline]
 pub fn launched(
     entry: &'static Entry,

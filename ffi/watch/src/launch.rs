@@ -1,7 +1,7 @@
-//! Execs: launches, uploads, updates, and their end.
+//! Launches, uploads, updates and destruction of execs.
 //!
-//! A launch is the hot path. One that changes nothing costs a search in a table, two
-//! counters, and for a graph with memory nodes the four attributes.
+//! A launch must be fast. If it changes nothing, the library looks up the exec in a table,
+//! increments two counters and, for a graph with memory nodes, reads the four attributes.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::reading::{self, attributes, read, relaxed};
 use crate::start::Watched;
 use crate::wrap::Entry;
 
-/// After so many launches with a change, only some of them are written.
+/// After this number of launches with a change, only some further ones are written.
 const WRITTEN_CHANGES: u64 = 64;
 
 /// `cuGraphLaunch`.
@@ -33,7 +33,7 @@ pub fn launched(
     let Some(watched) = Watched::enter() else {
         return real();
     };
-    // A launch into a stream that captures makes a child graph node.
+    // A launch into a capturing stream adds a child graph node instead.
     if watched.state.capturing.load(Ordering::Relaxed) > 0
         && shield(|| capture::captures(watched.state, watched.driver, stream, per_thread))
             .unwrap_or(false)
@@ -63,7 +63,7 @@ pub fn launched(
     result
 }
 
-/// Reads the attributes after a launch; writes an event if they changed.
+/// Reads the attributes after a launch, and writes an event if they changed.
 #[inline]
 fn compare(watched: &Watched, exec: Exec, stream: u64, launch: u64) {
     let mut devices = exec.memory_devices;
@@ -85,7 +85,7 @@ fn compare(watched: &Watched, exec: Exec, stream: u64, launch: u64) {
     }
 }
 
-/// Whether the attributes are those that were read last.
+/// Whether the attributes equal those of the previous reading.
 #[inline]
 fn same(watched: &Watched, device: i32, values: [u64; 4]) -> bool {
     let cache = usize::try_from(device).ok();
@@ -110,7 +110,7 @@ fn changed(watched: &Watched, exec: Exec, device: i32, stream: u64, launch: u64,
     if grew {
         exec.slot.add(slot::GREW);
     }
-    // Attributes that alternate must not fill the disk.
+    // Attributes that change with every launch must not fill the disk.
     if changes <= WRITTEN_CHANGES
         || grew
         || high.is_some_and(|high| values[1] > high)
@@ -127,7 +127,7 @@ fn high(state: &crate::state::State, device: i32) -> Option<u64> {
     Some(cache.attributes.get(1)?.load(Ordering::Relaxed))
 }
 
-/// The first launch: memory is read before and after it.
+/// The first launch of an exec: memory is read before and after it.
 #[cold]
 fn first(watched: &Watched, real: impl FnOnce() -> CUresult, exec: Exec, stream: u64) -> CUresult {
     let before = shield(|| read(watched.state, watched.driver, exec.device));
@@ -216,7 +216,7 @@ fn failed(watched: &Watched, exec: Exec, stream: u64, result: CUresult) {
     }));
 }
 
-/// A launch of an exec whose instantiation was not seen.
+/// A launch of an exec whose instantiation was not recorded.
 fn unknown(watched: &Watched) {
     let state = watched.state;
     let field = state.unknown_launches.get_or_init(|| {
@@ -330,8 +330,8 @@ pub fn destroyed(
         return real();
     };
     let (state, driver) = (watched.state, watched.driver);
-    // Removed first: another thread can get a new exec of the same handle as soon as the
-    // driver has destroyed this one.
+    // Removed before the call, because once the driver has destroyed this exec, another
+    // thread can get a new exec with the same handle.
     let removed = shield(|| {
         let exec = {
             let _writers = state.lock();

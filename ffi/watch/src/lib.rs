@@ -1,30 +1,30 @@
-//! `libgraph_memory_watch.so`: preloaded into a CUDA program, it records what the
-//! program's CUDA graphs hold, and what else takes the GPU's memory.
+//! `libgraph_memory_watch.so`: preloaded into a CUDA program, it records how much memory
+//! the program's CUDA graphs hold, and what else uses the GPU's memory.
 //!
-//! The launcher sets `LD_PRELOAD` and the variables in
-//! [`graph_memory_record::settings`]; the format of what is written is described in
-//! [`graph_memory_record`]. Without the variable that names the folder the library
-//! passes every call on and does nothing else.
+//! `graph-memory-footprint watch` sets `LD_PRELOAD` and the variables in
+//! [`graph_memory_record::settings`]. The crate [`graph_memory_record`] describes the
+//! format of the recording. Without the variable that names the folder, the library only
+//! passes every call on.
 //!
-//! # How a call gets here
+//! # How calls are intercepted
 //!
-//! A program gets the driver's functions in one of three ways, and each gives it a
-//! wrapper ([`wrap`]): `dlsym` ([`dlsym`]), `cuGetProcAddress` ([`start`]), or by being
-//! linked to `libcuda.so.1`, because the wrappers are exported under the driver's
-//! names. A wrapper calls the real function and a *hook*, which reads the memory before
-//! and after it.
+//! A program gets the driver's functions in one of three ways, and in each of them it gets
+//! a wrapper ([`wrap`]): from `dlsym` ([`dlsym`]), from `cuGetProcAddress` ([`start`]), or
+//! by being linked with `libcuda.so.1`, because the wrappers are exported under the
+//! driver's names. A wrapper calls the real function and a *hook*, which reads the memory
+//! before and after it.
 //!
-//! Not seen are: statically linked programs and ones for another C library, setuid
-//! programs and programs whose environment was cleared (the loader preloads nothing),
-//! launches from the device, and programs that take the real `dlsym` out of the C
-//! library with `dlvsym`.
+//! The library does not record: statically linked programs, programs for another C library,
+//! setuid programs and programs whose environment was cleared (the dynamic linker preloads
+//! nothing), launches from the device, and programs that get the C library's own `dlsym`
+//! through `dlvsym`.
 //!
 //! # Rules
 //!
-//! - No panic, no allocation for foreign names in `dlsym`, no `errno` that differs, no
-//!   output: the program must not notice ([`guard`]).
-//! - The hot path, a launch that changes nothing, takes no lock, allocates nothing and
-//!   makes no system call ([`launch`]).
+//! - The program must not notice the library: no panic, no allocation in `dlsym` for names
+//!   of other libraries, no changed `errno`, no output ([`guard`]).
+//! - A launch that changes nothing takes no lock, allocates nothing and makes no system
+//!   call ([`launch`]).
 //! - No lock is held while the driver is called.
 #![cfg(all(
     target_os = "linux",
@@ -37,7 +37,7 @@
 )]
 #![allow(
     rustdoc::private_intra_doc_links,
-    reason = "no Rust program uses this crate: its documentation is for its readers"
+    reason = "no Rust program uses this crate; the documentation is for those who read the code"
 )]
 
 mod account;

@@ -1,4 +1,4 @@
-//! Who called: the first stack frame outside CUDA's own libraries.
+//! The code that made a call: the first stack frame outside the CUDA libraries.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -7,11 +7,12 @@ use graph_memory_record::Origin;
 
 use crate::{driver, process};
 
-/// File names of the libraries that are no callers: the driver, the runtime, and what
-/// stands between a program and them.
+/// File names of libraries that do not count as callers: the driver, the runtime, and the
+/// CUDA tools that wrap them.
 const CUDAS_OWN: [&str; 4] = ["libcuda.so", "libcudart", "libcupti", "libcudadebugger"];
 
-/// A call chain deeper than this has its first frame outside long before.
+/// The search ends after this many frames. The first frame outside the CUDA libraries is
+/// normally found much earlier.
 const MOST_FRAMES: usize = 64;
 
 #[repr(C)]
@@ -19,7 +20,7 @@ struct UnwindContext {
     _opaque: [u8; 0],
 }
 
-// The unwinder of libgcc_s, which Rust's own library brings.
+// The unwinder of libgcc_s, with which Rust's standard library is linked.
 unsafe extern "C" {
     fn _Unwind_Backtrace(
         each: extern "C" fn(*mut UnwindContext, *mut c_void) -> c_int,
@@ -35,8 +36,8 @@ const NORMAL_STOP: c_int = 4;
 struct Search {
     own: usize,
     frames: usize,
-    /// Where the last library that was passed over is mapped: frames of one library
-    /// mostly follow each other.
+    /// The address at which the last skipped library is mapped: consecutive frames are
+    /// mostly of the same library.
     passed: usize,
     found: Option<PathBuf>,
 }
@@ -51,7 +52,8 @@ pub fn origin() -> Option<Origin> {
     // SAFETY: the callback gets the address of `search`, which lives until the end.
     unsafe { _Unwind_Backtrace(frame, (&raw mut search).cast()) };
     let path = search.found?;
-    // The dynamic loader names the program itself as it was called.
+    // For the program itself the dynamic linker returns the name with which it was
+    // called.
     let library = if path.is_absolute() {
         path
     } else {
@@ -63,7 +65,7 @@ pub fn origin() -> Option<Origin> {
 }
 
 extern "C" fn frame(context: *mut UnwindContext, argument: *mut c_void) -> c_int {
-    // SAFETY: `origin` passes its own variable.
+    // SAFETY: `origin` passes a pointer to its own variable.
     let search = unsafe { &mut *argument.cast::<Search>() };
     search.frames += 1;
     if search.frames > MOST_FRAMES {
@@ -71,7 +73,8 @@ extern "C" fn frame(context: *mut UnwindContext, argument: *mut c_void) -> c_int
     }
     // SAFETY: the unwinder's context is valid during the callback.
     let address = unsafe { _Unwind_GetIP(context) };
-    // A return address can lie behind the end of its function.
+    // The return address can be after the end of the function, so the byte before it is
+    // looked up.
     let Some((path, base)) = driver::object_of(address.wrapping_sub(1) as *const c_void) else {
         return NO_REASON;
     };

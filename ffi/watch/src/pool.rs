@@ -16,22 +16,22 @@ use crate::start::Watched;
 use crate::state::State;
 use crate::wrap::Entry;
 
-/// What is known before an allocation.
+/// What is expected of an allocation before the call.
 enum Expected {
-    /// The stream captures: the call makes a node.
+    /// The stream is capturing: the call adds a node.
     Node,
-    /// The pool has room: the call is expected to change nothing. With the pool's
-    /// reserved memory.
+    /// The pool has enough free memory, so the call should not change anything.
+    /// Contains the pool and its reserved memory in bytes.
     Room(CUmemoryPool, u64),
     /// The pool has to grow.
     Growth(Before),
-    /// Nothing can be told.
+    /// The pool's state cannot be read.
     Unknown,
 }
 
 /// A stream-ordered allocation. `pool` is null for the device's current pool.
-///
-/// Reading free memory costs more than such an allocation: it is read only where the pool
+/// Reading free memory takes longer than such an allocation. It is therefore read only if
+/// the pool lacks free memory for the size, or if its reserved memory grew unexpectedly.
 /// has no room for the size, or grew all the same.
 pub fn allocated(
     entry: &'static Entry,
@@ -114,7 +114,7 @@ fn expect(watched: &Watched, entry: &Entry, size: u64, pool: CUmemoryPool) -> Ex
     }
 }
 
-/// Gives a pool its number.
+/// Gives a pool its number, at its first use.
 fn know(state: &State, driver: &Driver, device: i32, pool: CUmemoryPool) {
     let handle = pool.0 as usize;
     let known = |state: &State| {
@@ -142,7 +142,7 @@ fn know(state: &State, driver: &Driver, device: i32, pool: CUmemoryPool) {
         .push((handle, number));
 }
 
-/// An allocation that became a node.
+/// An allocation that became a graph node.
 fn node(watched: &Watched, entry: &Entry, done: Done, stream: CUstream, per_thread: bool) {
     let Some(address) = done.address else {
         return;
@@ -157,7 +157,7 @@ fn node(watched: &Watched, entry: &Entry, done: Done, stream: CUstream, per_thre
     }));
 }
 
-/// A pool is destroyed: its handle can be another pool's later.
+/// A pool is destroyed. Its handle may later be that of another pool.
 pub fn destroyed(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,

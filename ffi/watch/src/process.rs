@@ -1,4 +1,4 @@
-//! The process: its start, a fork, its end.
+//! The start of the process, its forks, and its end.
 
 use std::env;
 use std::ffi::OsString;
@@ -25,14 +25,14 @@ pub enum Dot {
     None,
 }
 
-/// What the launcher configured.
+/// The settings from the environment variables.
 #[derive(Debug)]
 pub struct Settings {
-    /// The recording.
+    /// The folder of the recording.
     pub folder: PathBuf,
     /// Which graphs are printed.
     pub dot: Dot,
-    /// The most bytes of DOT files.
+    /// The largest number of bytes of DOT files.
     pub dot_limit: u64,
 }
 
@@ -121,7 +121,7 @@ fn arguments() -> Vec<String> {
             part.to_string_lossy().into_owned()
         })
         .collect();
-    // The last one is ended by a zero, too.
+    // A zero byte also ends the last argument.
     arguments.pop();
     arguments
 }
@@ -130,9 +130,9 @@ extern "C" fn forked() {
     state::forget_in_child();
 }
 
-/// Registers the last reading. Handlers run in the reverse order of their registration,
-/// so one that is registered after a context was made runs before the driver's own, which
-/// destroys the context.
+/// Registers the function that makes the last reading. Exit handlers run in the reverse
+/// order of their registration. The driver's handler destroys the contexts, so this one
+/// must be registered after a context was created.
 pub fn read_at_exit() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::AcqRel) {

@@ -1,4 +1,4 @@
-//! Reading a device's memory.
+//! Reads a device's memory.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use graph_memory_record::{GraphMemory, PoolMemory, Reading};
 use crate::driver::Driver;
 use crate::state::{DEVICES, State};
 
-/// The attributes in the order of their numbers.
+/// The four graph memory attributes, in the order of their numbers.
 const ATTRIBUTES: [CUgraphMem_attribute; 4] = [
     CUgraphMem_attribute::USED_MEM_CURRENT,
     CUgraphMem_attribute::USED_MEM_HIGH,
@@ -42,7 +42,7 @@ pub fn attributes(driver: &Driver, device: i32) -> Result<[u64; 4], CUresult> {
     Ok(values)
 }
 
-/// The attributes as the record has them.
+/// The attributes in the form in which they are recorded.
 pub fn graph_memory(values: [u64; 4]) -> GraphMemory {
     let [
         used_bytes,
@@ -58,7 +58,7 @@ pub fn graph_memory(values: [u64; 4]) -> GraphMemory {
     }
 }
 
-/// An attribute of a pool that is of type `cuuint64_t`.
+/// The value of a pool's attribute, which must have the type `cuuint64_t`.
 pub fn pool_attribute(
     driver: &Driver,
     pool: CUmemoryPool,
@@ -75,9 +75,9 @@ pub fn pool_attribute(
     }
 }
 
-/// Runs code with the thread's capture mode relaxed. While a stream captures in the global
-/// mode, `cuMemGetInfo`, `cuMemPoolGetAttribute` and others fail and invalidate the capture
-/// if the thread's mode is not relaxed.
+/// Runs code with the thread's capture mode set to relaxed. In any other mode,
+/// `cuMemGetInfo`, `cuMemPoolGetAttribute` and others fail while a stream captures in the
+/// global mode, and invalidate the capture.
 pub fn relaxed<T>(driver: &Driver, code: impl FnOnce() -> T) -> T {
     let mut mode = CUstreamCaptureMode::RELAXED;
     // SAFETY: the pointer is to a live variable.
@@ -102,7 +102,7 @@ fn free(driver: &Driver) -> Result<u64, CUresult> {
     }
 }
 
-/// Runs code with a context of `device` current, if the process has one.
+/// Runs code with a context of `device` current. `None` if the process has no such context.
 fn on_device<T>(
     state: &State,
     driver: &Driver,
@@ -136,7 +136,7 @@ pub fn with_context<T>(driver: &Driver, context: CUcontext, code: impl FnOnce() 
     }
 }
 
-/// Reads a device's memory, and keeps it as the last reading.
+/// Reads a device's memory, and stores it as the last reading.
 pub fn read(state: &State, driver: &Driver, device: i32) -> Reading {
     relaxed(driver, || read_relaxed(state, driver, device))
 }
@@ -145,7 +145,7 @@ fn read_relaxed(state: &State, driver: &Driver, device: i32) -> Reading {
     let mut reading = Reading::default();
     match on_device(state, driver, device, || free(driver)) {
         Some(Ok(bytes)) => reading.free_bytes = Some(bytes),
-        // After the driver's own exit handler: nothing is wrong.
+        // The driver's exit handler has already run, so this is no error.
         Some(Err(CUresult::DEINITIALIZED)) | None => {}
         Some(Err(code)) => state.failed("cuMemGetInfo", code),
     }
@@ -184,7 +184,8 @@ pub fn last(state: &State, device: i32) -> Reading {
     state.lock().last.get(&device).cloned().unwrap_or_default()
 }
 
-/// Keeps the attributes for the hot path; whether they differ from before.
+/// Stores the attributes for the next launch. Returns whether they differ from the previous
+/// ones.
 #[inline]
 pub fn remember(state: &State, device: i32, values: [u64; 4]) -> bool {
     let Some(cache) = usize::try_from(device)
@@ -204,7 +205,7 @@ pub fn remember(state: &State, device: i32, values: [u64; 4]) -> bool {
     changed
 }
 
-/// The reserved memory that was read last of a device, in bytes.
+/// The reserved graph memory in the last reading of a device, in bytes.
 pub fn reserved(state: &State, device: i32) -> Option<u64> {
     let cache = state.devices.get(usize::try_from(device).ok()?)?;
     let value = cache.attributes.get(2)?.load(Ordering::Relaxed);

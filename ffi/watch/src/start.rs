@@ -1,4 +1,5 @@
-//! How CUDA starts in a process: the driver, the first wrapped function, the witness.
+//! The start of CUDA in a process: the driver, the first wrapped function, and
+//! `InitializeInjection`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -11,19 +12,19 @@ use crate::guard::{Inside, shield};
 use crate::state::{self, State};
 use crate::wrap::{self, Entry};
 
-/// What a hook works with.
+/// The state and the driver, for a hook.
 pub struct Watched {
     /// The state.
     pub state: &'static State,
     /// The driver.
     pub driver: &'static driver::Driver,
-    /// Calls that the driver makes meanwhile are passed on.
+    /// While it exists, calls that the driver itself makes are only passed on.
     _inside: Inside,
 }
 
 impl Watched {
-    /// Enters a wrapper. `None`: the call is to be passed on, because the process is not
-    /// watched or the call comes out of another one.
+    /// Enters a wrapper. `None` if the call must only be passed on: the process is not
+    /// watched, or the driver makes the call within another one.
     #[inline]
     pub fn enter() -> Option<Self> {
         let state = state::active()?;
@@ -37,7 +38,7 @@ impl Watched {
     }
 }
 
-/// A program got a wrapped function.
+/// Records that a program got a wrapped function.
 pub fn intercepted(way: Way, function: &str) {
     let Some(state) = state::active() else {
         return;
@@ -63,8 +64,8 @@ pub fn init(_entry: &'static Entry, real: impl FnOnce() -> CUresult) -> CUresult
     real()
 }
 
-/// `cuGetProcAddress`: gives the wrapper of the function that it found. Which function
-/// and which variant that is, the pointer tells.
+/// `cuGetProcAddress`: replaces the returned pointer by the wrapper of that function. The
+/// pointer determines which function and which variant it is.
 pub fn proc_address(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -103,7 +104,7 @@ fn wrapper_of(asked: &Entry, function: *mut c_void, symbol: &CStr) -> Option<*mu
     if wrapped && !already && asked.real() != function {
         state.note(
             NoteKind::NotWrapped,
-            "cuGetProcAddress returned a function that is none of the exported variants",
+            "cuGetProcAddress returned a function whose address is not that of any exported variant",
             Some(symbol),
             None,
         );
@@ -111,7 +112,8 @@ fn wrapper_of(asked: &Entry, function: *mut c_void, symbol: &CStr) -> Option<*mu
     None
 }
 
-/// A name without the suffixes of its variants, as `cuGetProcAddress` takes it.
+/// A name without the suffix of its variant, which is the form that `cuGetProcAddress`
+/// takes.
 fn base(name: &str) -> &str {
     let name = name.strip_suffix("_ptsz").unwrap_or(name);
     ["_v2", "_v3", "_v4"]

@@ -1,4 +1,4 @@
-//! What the library knows of the process, and the record that it writes.
+//! The state of the watched process, and the record that the library writes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -20,48 +20,49 @@ use crate::guard::with_file_size_signal_blocked;
 use crate::kernel::Seen;
 use crate::process::Settings;
 
-/// Devices with a higher ordinal are not read.
+/// Memory of devices with this ordinal or a higher one is not read.
 pub const DEVICES: usize = 64;
 
-/// The state of the process. It is never freed: a forked child and handlers that run at
-/// exit can meet it at any time.
+/// The state of the process. It is never freed, because a forked child and exit handlers
+/// can use it at any time.
 pub struct State {
-    /// What the launcher configured.
+    /// The settings from the environment variables.
     pub settings: &'static Settings,
     /// The record's name, `PID.N`.
     pub name: String,
     /// When the record began.
     pub start: Instant,
-    /// The execs, for the hot path.
+    /// The execs, for launches.
     pub execs: Execs,
-    /// The kernels that were launched, for the hot path.
+    /// The kernels that were launched, for kernel launches.
     pub kernels: Seen,
-    /// What was read last of each device, for the hot path.
+    /// The last reading of each device, for launches.
     pub devices: [DeviceCache; DEVICES],
-    /// Where launches of execs are counted whose instantiation was not seen.
+    /// The counter for launches of execs whose instantiation was not recorded.
     pub unknown_launches: OnceLock<Option<&'static AtomicU64>>,
-    /// The devices that have a context that is known, a bit each.
+    /// A bit for each device that has a known context.
     pub known_devices: AtomicU64,
-    /// How many streams capture.
+    /// The number of capturing streams.
     pub capturing: AtomicU32,
-    /// Whether graphs were seen: only then are graph memory attributes read.
+    /// Whether the process has used graphs. Only then are graph memory attributes read.
     pub graphs_seen: AtomicBool,
-    /// Whether a first wrapped function was handed to the program.
+    /// Whether the program has already got a wrapped function.
     pub intercepted: AtomicBool,
-    /// Whether the process ends: contexts can be gone, so a failed call says nothing.
+    /// Whether the process is ending. Contexts may then be destroyed, so a failed call
+    /// is not an error.
     pub ending: AtomicBool,
     /// Everything else.
     inner: Mutex<Inner>,
 }
 
-/// The four attributes that were read last, in the order of their numbers.
+/// The four attributes of the last reading, in the order of their numbers.
 #[derive(Default)]
 pub struct DeviceCache {
-    /// `u64::MAX` in all until the first reading.
+    /// All are `u64::MAX` until the first reading.
     pub attributes: [AtomicU64; 4],
 }
 
-/// What only events touch.
+/// The state that only events use.
 pub struct Inner {
     writer: Writer,
     path: PathBuf,
@@ -69,28 +70,28 @@ pub struct Inner {
     lost: u64,
     /// The counters file, once there is an exec.
     pub counters: Option<CountersFile>,
-    /// Where the counters file belongs.
+    /// The path for the counters file.
     pub counters_path: PathBuf,
     notes: HashMap<(NoteKindKey, String), u64>,
     /// Contexts by handle.
     pub contexts: HashMap<usize, Context>,
     /// The number of the last context.
     pub last_context: u64,
-    /// The devices that were described.
+    /// The devices that the record already describes.
     pub described: HashSet<i32>,
     /// The last full reading of each device.
     pub last: BTreeMap<i32, Reading>,
-    /// The pools in use on each device: handle and number.
+    /// The pools in use on each device: their handles and numbers.
     pub pools: HashMap<i32, Vec<(usize, u64)>>,
     /// Captures by their stream.
     pub captures: HashMap<u64, Capture>,
-    /// Which capture made a graph, by the graph's handle.
+    /// The number of the capture that made a graph, by the graph's handle.
     pub graphs: HashMap<usize, u64>,
     /// The number of the last capture.
     pub last_capture: u64,
     /// The number of the last pool.
     pub last_pool: u64,
-    /// Bytes of DOT files so far.
+    /// The number of bytes of DOT files so far.
     pub dot_bytes: u64,
     /// Whether the exit event was written.
     pub exited: bool,
@@ -133,9 +134,10 @@ fn begin_in_child() -> Option<&'static State> {
     unsafe { STATE.load(Ordering::Acquire).as_ref() }
 }
 
-/// In a forked child: leaves the parent's state alone. A lock that another thread of the
-/// parent held is never taken again, and the counters are the parent's. The record's
-/// descriptor stays open: the program may have closed it and use its number.
+/// Called in a forked child: it no longer uses the parent's state. A lock that another
+/// thread of the parent held would never be released, and the counters are those of the
+/// parent. The record's descriptor stays open, because the program may have closed it and
+/// be using its number.
 pub fn forget_in_child() {
     let state = STATE.swap(ptr::null_mut(), Ordering::AcqRel);
     if state.is_null() {
@@ -144,10 +146,10 @@ pub fn forget_in_child() {
     FORKED.store(true, Ordering::Release);
 }
 
-/// Moves the record's file to a high descriptor, so that the program gets the numbers
-/// that it would get alone.
+/// Moves the record's file to a high descriptor, so that the program gets the same
+/// descriptor numbers as without the library.
 fn place_high(file: File) -> File {
-    // SAFETY: the descriptor is open; a new one belongs to nobody yet.
+    // SAFETY: the descriptor is open, and nothing else uses the new one.
     unsafe {
         let high = libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 500);
         if high < 0 {
@@ -157,7 +159,8 @@ fn place_high(file: File) -> File {
     }
 }
 
-/// Begins the record of this process. Nothing is watched if its file cannot be created.
+/// Begins the record of this process. If the file cannot be created, the process is not
+/// watched.
 pub fn begin(settings: &'static Settings, process: graph_memory_record::Process) {
     let opened =
         with_file_size_signal_blocked(|| Writer::create(&settings.folder, process.pid, place_high));
@@ -209,7 +212,8 @@ pub fn begin(settings: &'static Settings, process: graph_memory_record::Process)
 }
 
 impl State {
-    /// What events touch. No driver function may be called while it is locked.
+    /// The state that only events use. No driver function may be called while it is
+    /// locked.
     pub fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,7 +229,7 @@ impl State {
         self.lock().write(&line);
     }
 
-    /// An event with time and thread.
+    /// An event with its time and thread.
     pub fn line(&self, event: Event) -> Line {
         // SAFETY: `gettid` has no arguments and cannot fail.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
@@ -236,7 +240,7 @@ impl State {
         }
     }
 
-    /// Notes something, the first time and then with powers of two.
+    /// Writes a note when its count is 1, 2, 4, 8 and so on.
     pub fn note(&self, kind: NoteKind, text: &str, call: Option<&str>, code: Option<i64>) {
         let mut inner = self.lock();
         let key = (kind as NoteKindKey, call.unwrap_or(text).to_owned());
@@ -255,14 +259,14 @@ impl State {
         }
     }
 
-    /// Notes that the counters are in memory of the process only.
+    /// Writes a note that the counters are only in the memory of the process.
     pub fn counters_failed(&self, error: &io::Error) {
         let code = error.raw_os_error().map(i64::from);
         let text = "the counters could not be kept in a file";
         self.note(NoteKind::Counters, text, None, code);
     }
 
-    /// Notes a call of ours that failed.
+    /// Writes a note about a driver call by the library that failed.
     pub fn failed(&self, call: &str, code: cudart_ffi::types::CUresult) {
         if self.ending.load(Ordering::Relaxed) {
             return;
@@ -273,7 +277,8 @@ impl State {
 }
 
 impl Inner {
-    /// The counters file, which the first use creates. The error says why it is no file.
+    /// The counters file, which the first use creates. The error says why there is no
+    /// file.
     pub fn counters(&mut self) -> (&mut CountersFile, Option<io::Error>) {
         let mut error = None;
         let path = &self.counters_path;
@@ -313,8 +318,8 @@ impl Inner {
         });
     }
 
-    /// A program can close descriptors that are not its own, and the number can be of
-    /// another file by now: then the record is opened again.
+    /// A program may close descriptors that it did not open, and the number may now
+    /// belong to another file. The record is then opened again.
     fn reopen_if_closed(&mut self) {
         let now = self.writer.file().metadata();
         if now.is_ok_and(|m| (m.dev(), m.ino()) == self.identity) {
@@ -325,12 +330,12 @@ impl Inner {
         };
         let file = place_high(file);
         let stranger = self.writer.replace(file);
-        // It is not ours to close.
+        // The program owns this descriptor, so it stays open.
         let _ = stranger.into_raw_fd();
     }
 }
 
-/// Notes a panic of ours, unless the state is locked just then.
+/// Writes a note about a panic of the library, unless the state is locked at that moment.
 pub fn internal_fault(place: &str) {
     let state = STATE.load(Ordering::Acquire);
     // SAFETY: as in `active`.
@@ -340,7 +345,7 @@ pub fn internal_fault(place: &str) {
     if let Ok(mut inner) = state.inner.try_lock() {
         let line = state.line(Event::Note(Note {
             kind: NoteKind::Internal,
-            text: format!("a fault of the watch library at {place}"),
+            text: format!("an internal error of the watch library at {place}"),
             call: None,
             code: None,
             count: 1,

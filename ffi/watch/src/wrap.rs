@@ -1,5 +1,5 @@
-//! The wrappers, one for each `wrap` line of the table: exported under the driver's
-//! name, with the driver's prototype.
+//! The wrappers, one for each `wrap` line of the table, exported with the driver's name and
+//! prototype.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
@@ -27,7 +27,7 @@ impl Entry {
         self.name.to_str().unwrap_or_default()
     }
 
-    /// The driver's name as C has it.
+    /// The driver's name as a C string.
     pub fn c_name(&self) -> &'static CStr {
         self.name
     }
@@ -43,8 +43,8 @@ impl Entry {
         self.real.load(Ordering::Acquire)
     }
 
-    /// Takes `real` as the function that the wrapper calls. Returns whether it is: the
-    /// first one stays.
+    /// Sets the function that the wrapper calls, unless one is already set. Returns
+    /// whether the wrapper now calls `real`.
     pub fn adopt(&self, real: *mut c_void) -> bool {
         let null = ptr::null_mut();
         match self
@@ -59,7 +59,8 @@ impl Entry {
 
 /// The entry of a name.
 pub fn entry(name: &[u8]) -> Option<&'static Entry> {
-    // The names are few, and nearly all differ in their length or their first bytes.
+    // There are few names, and nearly all differ in their length or their first bytes,
+    // so a linear search is fast.
     ENTRIES.iter().find(|entry| entry.name.to_bytes() == name)
 }
 
@@ -68,7 +69,7 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// Defines the wrappers and the list of them. `own` lines are skipped.
+/// Defines the wrappers and the list of them, and skips `own` lines.
 macro_rules! wrappers {
     (@one wrap($($hook:ident)::+ $(, $($extra:expr),*)?) $name:ident($($arg:ident: $ty:ty),*)) => {
         /// The wrapper of the driver's function of this name.
@@ -93,7 +94,7 @@ macro_rules! wrappers {
             let real = unsafe {
                 std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($ty),*) -> CUresult>(real)
             };
-            // SAFETY: the arguments are the caller's.
+            // SAFETY: the caller's arguments are passed on unchanged.
             $($hook)::+(ENTRY, move || unsafe { real($($arg),*) } $(, $($extra),*)?)
         }
     };

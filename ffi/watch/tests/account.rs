@@ -1,4 +1,4 @@
-//! What calls change is booked on them, and captures are not disturbed.
+//! Changes of memory are attributed to the right calls, and captures are not disturbed.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -20,7 +20,7 @@ fn free(reading: &Reading) -> u64 {
 }
 
 #[test]
-fn the_account_adds_up() {
+fn changes_of_memory_add_up() {
     let watched = watch("ask2", "plain").run();
     watched.ended_as_alone();
     let process = watched.process();
@@ -59,7 +59,7 @@ fn the_account_adds_up() {
 }
 
 #[test]
-fn a_pool_is_read_and_only_its_growth_is_written() {
+fn only_the_growth_of_a_pool_is_recorded() {
     let watched = watch("ask2", "plain").run();
     let process = watched.process();
     let pooled = |c: &&Call| c.category == Category::StreamOrdered;
@@ -68,15 +68,16 @@ fn a_pool_is_read_and_only_its_growth_is_written() {
         .map(|call| (call.before.pools[0].reserved_bytes, call.after.pools[0]))
         .map(|(before, after)| (before / MIB, after.reserved_bytes / MIB, after.pool))
         .collect();
-    // 12, 24 and 36 MiB in use: the second had room.
+    // 12, 24 and 36 MiB are used. The pool had enough memory for the second allocation.
     assert_eq!(reserved, [(0, 32, 0), (32, 64, 0)]);
     let counters = process.counters.as_ref().unwrap();
     assert_eq!(counters.lost_events, 0);
 }
 
 #[test]
-fn a_capture_in_the_global_mode_survives_all_that_is_read() {
-    // The test driver invalidates a capture when it is asked in the wrong mode.
+fn readings_do_not_invalidate_a_capture_in_the_global_mode() {
+    // The test driver invalidates a capture if memory is read in another mode than
+    // relaxed.
     let watched = watch("per-thread", "plain").run();
     watched.ended_as_alone();
     let ends = watched
@@ -94,7 +95,7 @@ fn a_capture_in_the_global_mode_survives_all_that_is_read() {
 }
 
 #[test]
-fn a_plain_allocation_during_a_capture_is_booked_on_it() {
+fn a_plain_allocation_during_a_capture_is_attributed_to_the_capture() {
     let watched = watch("ask2", "plain").run();
     let plain: Vec<_> = calls(watched.process())
         .filter(|call| call.category == Category::Plain)
@@ -104,7 +105,7 @@ fn a_plain_allocation_during_a_capture_is_booked_on_it() {
 }
 
 #[test]
-fn a_kernels_first_launch_is_booked_and_only_that() {
+fn only_the_first_launch_of_a_kernel_is_recorded() {
     let watched = watch("ask2", "kernels").run();
     watched.ended_as_alone();
     let kernels = calls(watched.process()).filter(|c| c.category == Category::Kernel);
@@ -115,7 +116,7 @@ fn a_kernels_first_launch_is_booked_and_only_that() {
 }
 
 #[test]
-fn threads_count_every_launch() {
+fn launches_of_all_threads_are_counted() {
     let watched = watch("ask2", "threads").run();
     watched.ended_as_alone();
     let counters = watched.process().counters.as_ref().unwrap();
@@ -123,7 +124,7 @@ fn threads_count_every_launch() {
 }
 
 #[test]
-fn ten_thousand_graphs_are_counted_each_for_itself() {
+fn launches_of_ten_thousand_graphs_are_counted_separately() {
     let watched = watch("ask2", "many").run();
     watched.ended_as_alone();
     let process = watched.process();
@@ -131,17 +132,17 @@ fn ten_thousand_graphs_are_counted_each_for_itself() {
     assert_eq!(counts["instantiate"], 10_000);
     let counters = process.counters.as_ref().unwrap();
     assert_eq!(counters.execs.len(), 10_000);
-    // The last one was launched and destroyed.
+    // The last exec was launched and destroyed.
     let last = counters.of(10_000).unwrap();
     assert_eq!((last.launches, last.destroyed), (100, true));
     assert!(counters.execs[..9_999].iter().all(|c| c.launches == 0));
-    // One graph, one file.
+    // All graphs have the same text, so there is one file.
     let folder = watched.folder.path().join("recording/graphs");
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
 }
 
 #[test]
-fn what_a_launch_leaves_allocated_can_be_told() {
+fn memory_that_a_launch_leaves_allocated_is_recorded() {
     let watched = watch("ask2", "unfreed").run();
     let graph = watched.process().lines.iter().find_map(|l| match &l.event {
         Event::Instantiate(instantiate) => instantiate.graph.as_ref(),
@@ -152,7 +153,7 @@ fn what_a_launch_leaves_allocated_can_be_told() {
 }
 
 #[test]
-fn launches_are_counted_for_their_exec_though_handles_are_used_again() {
+fn launches_are_counted_for_the_right_exec_when_a_handle_is_reused() {
     let watched = watch("ask2", "churn").run();
     watched.ended_as_alone();
     let counters = watched.process().counters.as_ref().unwrap();
@@ -165,12 +166,12 @@ fn launches_are_counted_for_their_exec_though_handles_are_used_again() {
 }
 
 #[test]
-fn a_launch_that_changes_nothing_allocates_writes_and_waits_for_nothing() {
+fn a_launch_that_changes_nothing_makes_no_allocation_no_write_and_no_wait() {
     let mut program = watch("ask2", "hot");
     let both = format!("{}:{}", library().display(), count_library().display());
     program.command.env("LD_PRELOAD", both);
     let watched = program.run();
-    // The counting works: what came before counted.
+    // The counting library works: it counted what happened before these launches.
     let printed = "counted 0, before that many\ndone\n";
     assert_eq!(watched.ended_as_alone().stdout(), printed);
     let counters = watched.process().counters.as_ref().unwrap();

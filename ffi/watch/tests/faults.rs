@@ -1,4 +1,4 @@
-//! What fails is noted, and never stops the program.
+//! Failures are recorded as notes and never stop the program.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -10,7 +10,7 @@ use graph_memory_record::{Event, LaunchReason, settings};
 use support::{counts, notes, watch};
 
 #[test]
-fn a_failed_instantiation_is_written_and_its_handle_never_looked_at() {
+fn a_failed_instantiation_is_recorded_and_its_handle_is_not_read() {
     let watched = watch("ask2", "failure").run();
     let printed = "instantiate 801\nlaunch 400\ndone\n";
     assert_eq!(watched.ended_as_alone().stdout(), printed);
@@ -26,7 +26,7 @@ fn a_failed_instantiation_is_written_and_its_handle_never_looked_at() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_stops_nothing() {
+fn a_folder_that_cannot_be_written_does_not_stop_the_program() {
     let program = watch("ask2", "plain");
     fs::remove_dir(program.recording()).unwrap();
     let watched = program.run();
@@ -42,10 +42,10 @@ fn a_folder_that_cannot_be_written_stops_nothing() {
     assert_eq!(program.run().ended_as_alone().stdout(), "done\n");
 }
 
-/// A file that may not grow, like a full disk, fails a write: with a signal that would end
-/// the program, which must not reach it.
+/// When a file reaches its size limit, a write fails as on a full disk, and a signal is
+/// sent that would end the program. The signal must not reach the program.
 #[test]
-fn a_file_that_cannot_grow_stops_nothing_and_keeps_what_was_written() {
+fn a_file_size_limit_does_not_stop_the_program_and_earlier_events_stay() {
     let mut program = watch("ask2", "limit");
     program.command.env("TEST_LARGE_DOT", "1");
     let watched = program.run();
@@ -53,15 +53,15 @@ fn a_file_that_cannot_grow_stops_nothing_and_keeps_what_was_written() {
     let process = watched.process();
     assert!(process.lines.len() > 5, "{:?}", counts(process));
     assert!(!process.exited(), "the limit was not reached");
-    // The counters need more than the limit: they were kept in memory.
+    // The counters need more space than the limit allows, so they were kept in memory.
     assert!(process.counters.is_none());
     let dots = watched.folder.path().join("recording/graphs");
     let left = fs::read_dir(dots).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "a cut file is removed");
+    assert_eq!(left, 0, "an incomplete file is removed");
 }
 
 #[test]
-fn a_dot_file_beyond_the_limit_is_noted() {
+fn a_graph_beyond_the_dot_limit_gives_a_note() {
     let mut program = watch("ask2", "plain");
     program.command.env(settings::DOT_LIMIT, "0");
     let watched = program.run();
@@ -72,7 +72,7 @@ fn a_dot_file_beyond_the_limit_is_noted() {
 }
 
 #[test]
-fn which_graphs_are_printed_can_be_chosen() {
+fn the_dot_setting_selects_the_graphs_that_are_printed() {
     let files = |choice: &str| {
         let mut program = watch("ask2", "plain");
         program.command.env(settings::DOT, choice);
@@ -87,7 +87,7 @@ fn which_graphs_are_printed_can_be_chosen() {
 }
 
 #[test]
-fn a_failed_launch_is_written_and_counted_apart() {
+fn failed_launches_are_recorded_and_counted_separately() {
     let watched = watch("ask2", "launch-failure").run();
     watched.ended_as_alone();
     let process = watched.process();
@@ -95,7 +95,7 @@ fn a_failed_launch_is_written_and_counted_apart() {
         Event::Launch(launch) if launch.reason == LaunchReason::Failed => Some(launch.result),
         _ => None,
     });
-    // The first and the second: then with powers of two.
+    // The first and the second are written, as are the 4th, the 8th and so on.
     assert_eq!(failed.collect::<Vec<_>>(), [719, 719]);
     let counters = &process.counters.as_ref().unwrap().execs[0];
     assert_eq!((counters.launches, counters.failed), (100, 3));

@@ -1,4 +1,4 @@
-//! A process's end loses nothing, and each process has its own record.
+//! When a process ends, no recorded event is lost; and each process has its own record.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -11,9 +11,10 @@ fn launches(process: &ProcessRecord) -> Vec<u64> {
     counters.map_or_else(Vec::new, |c| c.execs.iter().map(|e| e.launches).collect())
 }
 
-/// What was seen before the end is there, but no exit.
+/// Checks that the events before the end are in the record, and that there is no exit
+/// event.
 #[track_caller]
-fn keeps_what_was_seen(process: &ProcessRecord) {
+fn keeps_earlier_events(process: &ProcessRecord) {
     assert!(!process.exited());
     assert_eq!(process.damaged_lines, 0);
     assert_eq!(counts(process)["instantiate"], 1);
@@ -21,28 +22,28 @@ fn keeps_what_was_seen(process: &ProcessRecord) {
 }
 
 #[test]
-fn a_killed_process_keeps_what_was_seen() {
+fn the_record_of_a_killed_process_keeps_earlier_events() {
     let watched = watch("ask2", "kill").run();
     assert_eq!(watched.signal(), Some(9));
-    keeps_what_was_seen(watched.process());
+    keeps_earlier_events(watched.process());
 }
 
 #[test]
-fn an_aborted_process_keeps_what_was_seen() {
+fn the_record_of_an_aborted_process_keeps_earlier_events() {
     let watched = watch("ask2", "abort").run();
     assert_eq!(watched.signal(), Some(6));
-    keeps_what_was_seen(watched.process());
+    keeps_earlier_events(watched.process());
 }
 
 #[test]
-fn a_process_that_calls_underscore_exit_keeps_what_was_seen() {
+fn the_record_of_a_process_that_calls_underscore_exit_keeps_earlier_events() {
     let watched = watch("ask2", "_exit").run();
     assert_eq!(watched.output.status.code(), Some(9));
-    keeps_what_was_seen(watched.process());
+    keeps_earlier_events(watched.process());
 }
 
 #[test]
-fn a_forked_child_has_a_record_of_its_own() {
+fn a_forked_child_has_its_own_record() {
     let watched = watch("ask2", "fork").run();
     assert_eq!(watched.ended_as_alone().stdout(), "child 0\ndone\n");
     let recording = watched.recording.as_ref().unwrap();
@@ -66,7 +67,7 @@ fn a_process_that_executes_another_program_has_two_records() {
         panic!("two records")
     };
     assert_eq!(before.process.pid, after.process.pid);
-    keeps_what_was_seen(before);
+    keeps_earlier_events(before);
     assert!(after.exited());
     assert_eq!(launches(after), [100]);
 }
@@ -85,7 +86,7 @@ fn the_last_reading_is_made_while_the_process_ends() {
 }
 
 #[test]
-fn the_program_gets_the_descriptors_that_it_gets_alone() {
+fn the_program_gets_the_same_descriptors_as_without_the_library() {
     let watched = watch("ask2", "descriptors").run();
     assert_eq!(
         watched.ended_as_alone().stdout(),
@@ -94,7 +95,7 @@ fn the_program_gets_the_descriptors_that_it_gets_alone() {
 }
 
 #[test]
-fn a_program_that_closes_all_descriptors_is_watched_on() {
+fn recording_continues_after_the_program_closes_all_descriptors() {
     let watched = watch("ask2", "close").run();
     watched.ended_as_alone();
     let process = watched.process();
@@ -103,7 +104,7 @@ fn a_program_that_closes_all_descriptors_is_watched_on() {
 }
 
 #[test]
-fn the_folder_may_be_given_to_a_program_that_changes_its_own() {
+fn recording_continues_after_the_program_changes_its_folder() {
     let mut program = watch("ask2", "plain");
     program.command.current_dir("/");
     let watched = program.run();
@@ -111,10 +112,10 @@ fn the_folder_may_be_given_to_a_program_that_changes_its_own() {
     assert!(watched.process().exited());
 }
 
-/// Writing a file is a point where a thread can be cancelled: not in the middle of the
-/// library's own work, with its lock held.
+/// Writing a file is a cancellation point, but a thread must not be cancelled while the
+/// library holds its lock.
 #[test]
-fn cancelled_threads_take_nothing_with_them() {
+fn cancelled_threads_do_not_affect_the_library() {
     let watched = watch("ask2", "cancel").run();
     watched.ended_as_alone();
     let process = watched.process();

@@ -1,4 +1,5 @@
-//! With the simulated driver, what is recorded is what the program reads itself.
+//! With the simulated driver, the recorded values equal those that the program itself
+//! reads.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -19,7 +20,7 @@ fn five(reading: &Reading) -> [u64; 5] {
 }
 
 #[test]
-fn what_is_recorded_is_what_the_program_reads_itself() {
+fn recorded_values_equal_those_that_the_program_reads() {
     let watched = watch_simulated("measures").run();
     let stdout = watched.ended_as_alone().stdout();
     let process = watched.process();
@@ -50,7 +51,7 @@ fn what_is_recorded_is_what_the_program_reads_itself() {
 }
 
 #[test]
-fn the_simulated_driver_starts_the_witness_and_prints_each_graph() {
+fn the_simulated_driver_calls_the_injection_library_and_prints_each_graph() {
     let watched = watch_simulated("measures").run();
     let process = watched.process();
     let counts = counts(process);

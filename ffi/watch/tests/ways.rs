@@ -1,5 +1,4 @@
-//! Every way by which a program gets the driver's functions is seen, and none is
-//! disturbed.
+//! Each way to get the driver's functions is recorded, and each still works.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod support;
@@ -26,7 +25,7 @@ fn is_seen(way: &str, first: Way) {
         ("captured-allocation", 1),
         ("capture-end", 1),
         ("instantiate", 1),
-        // The first, and the first on the second stream.
+        // The first launch, and the first on the second stream.
         ("launch", 2),
         ("exec-destroy", 1),
         ("exit", 1),
@@ -86,7 +85,7 @@ fn per_thread_streams_have_their_own_number() {
 }
 
 #[test]
-fn what_the_graph_is_stands_in_the_record() {
+fn the_content_of_the_graph_is_recorded() {
     let watched = watch("ask2", "plain").run();
     let recording = watched.recording.as_ref().unwrap();
     let process = watched.process();
@@ -117,7 +116,7 @@ fn what_the_graph_is_stands_in_the_record() {
 }
 
 #[test]
-fn a_program_that_takes_the_real_dlsym_is_known_to_have_started_cuda_unseen() {
+fn the_record_of_a_program_with_the_real_dlsym_says_only_that_cuda_started() {
     let watched = watch("stolen", "plain").run();
     watched.ended_as_alone();
     let counts = counts(watched.process());
@@ -127,7 +126,7 @@ fn a_program_that_takes_the_real_dlsym_is_known_to_have_started_cuda_unseen() {
 }
 
 #[test]
-fn rtld_next_of_another_preloaded_library_finds_what_it_finds_alone() {
+fn rtld_next_of_another_preloaded_library_finds_the_same_function() {
     for ours_first in [true, false] {
         let mut program = watch("ask2", "plain");
         let (a, b) = (support::library(), next_library());
@@ -153,7 +152,7 @@ fn without_a_folder_calls_are_passed_on_and_nothing_is_written() {
 }
 
 #[test]
-fn a_program_without_cuda_has_a_record_that_says_so() {
+fn the_record_of_a_program_without_cuda_has_no_cuda_events() {
     let watched = watch("dlsym", "nothing").run();
     watched.ended_as_alone();
     let counts = counts(watched.process());
@@ -162,7 +161,7 @@ fn a_program_without_cuda_has_a_record_that_says_so() {
 }
 
 #[test]
-fn without_a_driver_the_program_finds_none() {
+fn a_program_without_a_driver_does_not_find_driver_functions() {
     let mut program = watch("dlsym", "plain");
     program.command.env("LD_LIBRARY_PATH", "/nowhere");
     let watched = program.run();

@@ -47,7 +47,7 @@ macro_rules! export {
             #[unsafe(no_mangle)]
             #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-                // SAFETY: the caller's promise is passed on.
+                // SAFETY: the caller of this function guarantees the same.
                 unsafe { calls::$name($($arg),*) }
             }
         )*

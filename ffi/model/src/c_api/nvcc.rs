@@ -205,7 +205,7 @@ pub extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
 /// The handle must be one that [`__cudaRegisterFatBinary`] returned, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let Some(binary) = (unsafe { number(handle) }) else {
         return;
     };
@@ -229,7 +229,7 @@ unsafe fn number(handle: *mut *mut c_void) -> Option<usize> {
     if handle.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.read() }.addr().checked_sub(1)
 }
 
@@ -253,14 +253,14 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     _grid: *mut c_void,
     _warp_size: *mut c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let Some(binary) = (unsafe { number(handle) }) else {
         return;
     };
     if device_name.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let name = unsafe { CStr::from_ptr(device_name) }
         .to_string_lossy()
         .into_owned();
@@ -291,14 +291,14 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     _constant: c_int,
     _global: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let Some(binary) = (unsafe { number(handle) }) else {
         return;
     };
     if device_name.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let name = unsafe { CStr::from_ptr(device_name) };
     let name = name.to_string_lossy().into_owned();
     let mut all = registered();
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
         // cudaErrorMissingConfiguration
         return cudaError_t(52);
     };
-    // SAFETY: the caller's promise, for each pointer that is not null.
+    // SAFETY: the caller guarantees it for each pointer that is not null.
     unsafe {
         if !grid.is_null() {
             grid.write_unaligned(configuration.grid);
@@ -402,7 +402,7 @@ pub unsafe extern "C" fn __cudaGetKernel(
     if kernel.is_null() {
         return cudaError_t::INVALID_VALUE;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { kernel.write_unaligned(host_function) };
     cudaError_t::SUCCESS
 }
@@ -421,7 +421,7 @@ pub unsafe extern "C" fn __cudaLaunchKernel(
     shared: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    // SAFETY: the caller's promise is passed on.
+    // SAFETY: the caller of this function guarantees the same.
     unsafe { calls::cudaLaunchKernel(kernel, grid, block, arguments, shared, stream) }
 }
 
@@ -440,7 +440,7 @@ pub unsafe extern "C" fn __cudaLaunchKernel_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     crate::instance::with_per_thread_default(|| {
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller of this function guarantees the same.
         unsafe { calls::cudaLaunchKernel(kernel, grid, block, arguments, shared, stream) }
     })
 }

@@ -22,7 +22,7 @@ macro_rules! also {
             #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
             #[allow(non_snake_case, reason = "the C name")]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> cudaError_t {
-                // SAFETY: the caller's promise is passed on.
+                // SAFETY: the caller of this function guarantees the same.
                 $call(|| unsafe { calls::$function($($arg),*) })
             }
         )*

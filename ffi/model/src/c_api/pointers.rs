@@ -24,7 +24,7 @@ pub(super) fn not_null<T>(pointer: *mut T) -> Outcome<*mut T> {
 ///
 /// `pointer` must be valid for a write, aligned or not.
 pub(super) unsafe fn write<T>(pointer: *mut T, value: T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { pointer.write_unaligned(value) }
 }
 
@@ -50,7 +50,7 @@ pub(super) unsafe fn handles(first: *const c_void, count: usize, most: usize) ->
     let first = first.cast::<*mut c_void>();
     Ok((0..count)
         .map(|index| {
-            // SAFETY: the caller's promise; `index` is below `count`.
+            // SAFETY: the caller guarantees it; `index` is below `count`.
             let handle = unsafe { first.add(index).read_unaligned() };
             handle as u64
         })
@@ -66,7 +66,7 @@ pub(super) unsafe fn string(text: *const c_char) -> Outcome<String> {
     if text.is_null() {
         return Err(cudaError_t::INVALID_VALUE);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let text = unsafe { CStr::from_ptr(text) };
     Ok(text.to_string_lossy().into_owned())
 }

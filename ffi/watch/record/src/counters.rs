@@ -1,12 +1,12 @@
-//! The counters file: how often each exec was launched.
+//! The counters file: how often each executable graph was launched.
 //!
-//! A launch writes no event unless something changed; it counts. The counts lie in a
-//! file that the watched process maps, so they are on disk, too, when the process is
-//! killed. All numbers are little-endian.
+//! A launch writes an event only if something changed; otherwise it only increments a
+//! counter. The counters are in a file that the watched process maps, so they are on disk
+//! even if the process is killed. All numbers are little-endian.
 //!
 //! The file is a header of [`HEADER_BYTES`] and then one slot of [`SLOT_BYTES`] per
 //! exec, in the order of the execs' numbers, extended by [`CHUNK_SLOTS`] at a time.
-//! A slot whose exec is 0 is unused.
+//! A slot in which the exec's number is 0 is unused.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,18 +23,18 @@ pub const HEADER_BYTES: usize = 4096;
 /// The size of a slot in bytes: two cache lines, the counts in the first.
 pub const SLOT_BYTES: usize = 128;
 
-/// The file grows by so many slots.
+/// The number of slots by which the file grows.
 pub const CHUNK_SLOTS: usize = 1024;
 
-/// How many streams a slot remembers.
+/// The number of streams that a slot stores.
 pub const STREAMS: usize = 4;
 
 /// The offsets of the header's fields in bytes.
 pub mod header {
-    /// Launches of execs whose instantiation was not seen.
+    /// Launches of execs whose instantiation was not recorded.
     pub const UNKNOWN_LAUNCHES: usize = 16;
-    /// Plain, stream-ordered and other memory calls that changed no reading and
-    /// have no event.
+    /// Calls that allocate or free device memory, but changed no reading, so that no
+    /// event was written.
     pub const UNCHANGED_CALLS: usize = 24;
     /// Events that could not be written.
     pub const LOST_EVENTS: usize = 32;
@@ -58,10 +58,10 @@ pub mod slot {
     pub const UPDATES: usize = 48;
     /// 1 once the exec was destroyed.
     pub const DESTROYED: usize = 56;
-    /// The first streams that it was launched on, [`STREAMS`](super::STREAMS) of
-    /// them, as the handle's number plus 1.
+    /// The first [`STREAMS`](super::STREAMS) streams on which it was launched, each as
+    /// the handle's number plus 1.
     pub const STREAM: usize = 64;
-    /// Launches on other streams than those.
+    /// Launches on streams that are not among those.
     pub const OTHER_STREAMS: usize = 96;
 }
 
@@ -72,8 +72,8 @@ pub struct Counters {
     pub exec: u64,
     /// Launches that succeeded.
     pub launches: u64,
-    /// Launches after which one of the four attributes differed from before. Kept
-    /// for execs with memory nodes only.
+    /// Launches after which one of the four graph memory attributes had changed.
+    /// Counted only for execs with memory nodes.
     pub changed: u64,
     /// Launches after which the pool's reserved memory had grown.
     pub grew: u64,
@@ -85,18 +85,18 @@ pub struct Counters {
     pub updates: u64,
     /// Whether the exec was destroyed.
     pub destroyed: bool,
-    /// The handles of the first streams that it was launched on, as numbers.
+    /// The handles of the first streams on which it was launched, as numbers.
     pub streams: Vec<u64>,
-    /// Launches on other streams than those.
+    /// Launches on streams that are not among those.
     pub other_streams: u64,
 }
 
 /// The counters of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CountersFile {
-    /// Launches of execs whose instantiation was not seen.
+    /// Launches of execs whose instantiation was not recorded.
     pub unknown_launches: u64,
-    /// Memory calls that changed no reading and have no event.
+    /// Memory calls that changed no reading, so that no event was written.
     pub unchanged_calls: u64,
     /// Events that could not be written.
     pub lost_events: u64,
@@ -108,19 +108,20 @@ pub struct CountersFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
     /// It does not begin with [`MAGIC`].
-    #[error("it is no counters file")]
+    #[error("it is not a counters file")]
     Magic,
-    /// It is of another version of the layout.
-    #[error("its layout has version {0}, this program reads {LAYOUT_VERSION}")]
+    /// Its layout has another version.
+    #[error("its layout has version {0}, but this program reads version {LAYOUT_VERSION}")]
     Version(u32),
 }
 
 impl CountersFile {
-    /// Reads the bytes of a counters file. A slot that is cut short is left out.
+    /// Reads the bytes of a counters file. A slot at the end that is incomplete is left
+    /// out.
     ///
     /// # Errors
     ///
-    /// When it is no counters file of this version.
+    /// If it is not a counters file of this version.
     pub fn parse(bytes: &[u8]) -> Result<Self, CountersError> {
         let version = bytes.get(MAGIC.len()..).and_then(|rest| rest.first_chunk());
         if !bytes.starts_with(&MAGIC) || bytes.len() < HEADER_BYTES {
@@ -147,7 +148,8 @@ impl CountersFile {
 }
 
 impl Counters {
-    /// Reads one slot of [`SLOT_BYTES`]; what lies beyond the slot's end counts as 0.
+    /// Reads one slot of [`SLOT_BYTES`]. Bytes that are missing at its end are read as
+    /// 0.
     pub fn parse(slot: &[u8]) -> Self {
         let streams = (0..STREAMS).map(|i| number(slot, slot::STREAM + 8 * i));
         Self {

@@ -1,4 +1,4 @@
-//! The events of a process.
+//! The events of a watched process.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::reading::Reading;
 /// One line of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// When the event was complete, in nanoseconds since the record began
-    /// (`CLOCK_MONOTONIC`). Lines of different threads can be out of order by the
-    /// time that writing takes.
+    /// The time at which the event was complete, in nanoseconds since the record began
+    /// (`CLOCK_MONOTONIC`). Lines of different threads can be out of order by as much
+    /// as the writing of a line takes.
     pub time_ns: u64,
     /// The thread's number (`gettid`).
     pub thread: u32,
@@ -29,25 +29,25 @@ pub enum Event {
     Driver(Driver),
     /// The driver called `InitializeInjection`: CUDA started in this process.
     CudaStarted,
-    /// The program got a wrapped function: from here on its calls are seen.
+    /// The program got a wrapped function. From this event on, its calls are recorded.
     Intercepted(Intercepted),
     /// A device was seen for the first time.
     Device(Device),
     /// A context was created or made current for the first time.
     Context(Context),
-    /// A call that took or returned device memory.
+    /// A call that allocated or freed device memory.
     Call(Call),
     /// A stream began to capture.
     CaptureBegin(CaptureBegin),
     /// A stream ended its capture, or the capture failed.
     CaptureEnd(CaptureEnd),
-    /// A stream-ordered allocation while its stream captured: it became a memory
-    /// allocation node.
+    /// A stream-ordered allocation on a capturing stream: it became a memory allocation
+    /// node.
     CapturedAllocation(CapturedAllocation),
     /// A graph was instantiated, or instantiating it failed.
     Instantiate(Instantiate),
-    /// An exec was launched for the first time, on a stream for the first time,
-    /// with a change of the graph memory attributes, or in vain.
+    /// A launch of an exec that was its first launch, its first launch on this stream,
+    /// changed the graph memory attributes, or failed.
     Launch(Launch),
     /// An exec was uploaded.
     Upload(Upload),
@@ -55,13 +55,14 @@ pub enum Event {
     Update(Update),
     /// An exec was destroyed.
     ExecDestroy(ExecDestroy),
-    /// Something that the reader of the record has to know.
+    /// Information about the recording itself, such as an event that could not be
+    /// written.
     Note(Note),
-    /// The process ended by `exit` or by returning from `main`. A record without
-    /// this event is of a process that was killed, crashed, called `_exit` or
-    /// `execve`, or still runs.
+    /// The process ended by `exit` or by returning from `main`. If a record lacks this
+    /// event, the process was killed, crashed, called `_exit` or `execve`, or is still
+    /// running.
     Exit(Exit),
-    /// An event of a later version.
+    /// An event that only a later version of the format defines.
     #[serde(other)]
     Unknown,
 }
@@ -79,8 +80,8 @@ pub struct Process {
     pub pid: u32,
     /// The number of its parent.
     pub parent: u32,
-    /// Whether the process was made by `fork` without `execve` since. Such a
-    /// process begins a record at its first CUDA call.
+    /// Whether the process was created by `fork` and has not called `execve` since.
+    /// Such a process begins a record at its first CUDA call.
     #[serde(default)]
     pub forked: bool,
     /// The path of the program.
@@ -100,7 +101,7 @@ pub struct Driver {
     pub version: Option<i32>,
 }
 
-/// A way by which a program gets the driver's functions.
+/// How a program gets the address of a driver function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -140,29 +141,30 @@ pub struct Device {
     pub granularity_bytes: Option<u64>,
 }
 
-/// A context. What a device had lost at `reading` is what the context and everything
-/// before it took.
+/// A context. The free memory that the device lacks at `reading` was taken by the context
+/// and everything before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Context {
-    /// The context: numbers count from 1 in the order in which the process used them.
+    /// The context's number: contexts are counted from 1 in the order in which the
+    /// process used them.
     pub context: u64,
     /// Its device.
     pub device: i32,
-    /// The call that made it known.
+    /// The driver's function through which the library learned of the context.
     pub call: String,
-    /// The device's memory right after.
+    /// The device's memory immediately after the call.
     pub reading: Reading,
 }
 
-/// Where a call came from.
+/// The code that made a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The path of the library or program of the first stack frame outside CUDA's
-    /// own driver and runtime libraries.
+    /// The path of the library or program of the first stack frame outside the CUDA
+    /// driver and runtime libraries.
     pub library: String,
 }
 
-/// What a call takes device memory for.
+/// What the device memory of a call is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
@@ -180,24 +182,24 @@ pub enum Category {
     Stream,
     /// Modules and libraries of kernels.
     Module,
-    /// Pinned host memory, and what the device needs to map it.
+    /// Pinned host memory, and the device memory that is needed to map it.
     Host,
-    /// Graph memory: trim, and a reset of the high marks.
+    /// Graph memory: trim, and reset of the high-water marks.
     Graph,
-    /// A kernel launch that loaded the kernel or grew local memory.
+    /// A kernel launch that loaded the kernel or increased local memory.
     Kernel,
-    /// A category of a later version.
+    /// A category that only a later version defines.
     #[serde(other)]
     Other,
 }
 
-/// A call that changed a device's memory. During a capture every plain allocation
-/// is written, also one that changed nothing.
+/// A call that changed a device's memory. During a capture, every plain allocation is
+/// recorded, even if it changed nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// The driver's function, such as `cuMemAlloc_v2`.
     pub call: String,
-    /// What for.
+    /// What the memory is used for.
     pub category: Category,
     /// The device of the thread's context.
     pub device: i32,
@@ -211,11 +213,11 @@ pub struct Call {
     pub result: u32,
     /// How long the call took, in nanoseconds.
     pub duration_ns: u64,
-    /// Who called.
+    /// The code that made the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The capture that was going on: of the calling thread, else the only one of
-    /// the process on this device.
+    /// The active capture: that of the calling thread, or else the only capture of this
+    /// process on this device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<u64>,
     /// The device's memory before the call.
@@ -224,7 +226,7 @@ pub struct Call {
     pub after: Reading,
 }
 
-/// Which calls a capture forbids to other threads (`CUstreamCaptureMode`).
+/// Which calls a capture refuses to other threads (`CUstreamCaptureMode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureMode {
@@ -234,7 +236,7 @@ pub enum CaptureMode {
     ThreadLocal,
     /// Number 2.
     Relaxed,
-    /// A mode of a later version.
+    /// A mode that only a later version defines.
     #[serde(other)]
     Other,
 }
@@ -242,7 +244,7 @@ pub enum CaptureMode {
 /// A stream began to capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaptureBegin {
-    /// The capture: numbers count from 1.
+    /// The capture's number: captures are counted from 1.
     pub capture: u64,
     /// The driver's function.
     pub call: String,
@@ -253,7 +255,7 @@ pub struct CaptureBegin {
     pub stream: u64,
     /// The mode.
     pub mode: CaptureMode,
-    /// Who called.
+    /// The code that made the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The device's memory at this moment.
@@ -267,10 +269,10 @@ pub struct CaptureEnd {
     pub capture: u64,
     /// The call's result (`CUresult`).
     pub result: u32,
-    /// Number of plain allocations (`cuMemAlloc`, `cuMemCreate`, stream-ordered
-    /// ones on streams that did not capture) during the capture.
+    /// Number of plain allocations during the capture (`cuMemAlloc`, `cuMemCreate`, and
+    /// stream-ordered ones on streams that were not captured).
     pub allocations: u64,
-    /// The bytes that these requested.
+    /// The sum of their requested sizes, in bytes.
     pub allocated_bytes: u64,
     /// The device's memory at this moment.
     pub reading: Reading,
@@ -280,7 +282,7 @@ pub struct CaptureEnd {
 /// [`AllocationNode`](crate::AllocationNode) of the same capture has the same address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapturedAllocation {
-    /// The capture, if its begin was seen.
+    /// The capture, if its beginning was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<u64>,
     /// The driver's function.
@@ -289,7 +291,7 @@ pub struct CapturedAllocation {
     pub bytes: u64,
     /// The address of the node's allocation.
     pub address: u64,
-    /// Who called.
+    /// The code that made the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -297,21 +299,21 @@ pub struct CapturedAllocation {
 /// A graph was instantiated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Instantiate {
-    /// The exec: numbers count from 1. Absent if the call failed.
+    /// The exec's number: execs are counted from 1. Absent if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<u64>,
     /// The driver's function.
     pub call: String,
     /// The device of the thread's context.
     pub device: i32,
-    /// The flags: 1 frees unfreed allocations on relaunch, 2 uploads, 4 is for
-    /// launches from the device, 8 uses the nodes' priorities.
+    /// The flags: 1 frees unfreed allocations before a relaunch, 2 uploads, 4 allows
+    /// launches from the device, 8 uses the priorities of the nodes.
     pub flags: u64,
     /// The call's result (`CUresult`).
     pub result: u32,
     /// How long the call took, in nanoseconds.
     pub duration_ns: u64,
-    /// Who called.
+    /// The code that made the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The capture that made the graph, if a capture did.
@@ -326,7 +328,7 @@ pub struct Instantiate {
     pub after: Reading,
 }
 
-/// Why a launch was written.
+/// The reason why a launch was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LaunchReason {
@@ -338,7 +340,7 @@ pub enum LaunchReason {
     Changed,
     /// The launch failed.
     Failed,
-    /// A reason of a later version.
+    /// A reason that only a later version defines.
     #[serde(other)]
     Other,
 }
@@ -348,9 +350,9 @@ pub enum LaunchReason {
 pub struct Launch {
     /// The exec.
     pub exec: u64,
-    /// Why the launch was written.
+    /// The reason why the launch was recorded.
     pub reason: LaunchReason,
-    /// Which launch of the exec this was, from 1.
+    /// The number of this launch among the exec's launches, counted from 1.
     pub launch: u64,
     /// The stream's handle as a number.
     pub stream: u64,
@@ -358,11 +360,11 @@ pub struct Launch {
     pub device: i32,
     /// The call's result (`CUresult`).
     pub result: u32,
-    /// How long the call took, in nanoseconds. 0 where it was not measured: only a
-    /// first launch is.
+    /// How long the call took, in nanoseconds. Only first launches are measured; for
+    /// others it is 0.
     pub duration_ns: u64,
-    /// The device's memory before the call: read for a first launch, else what was
-    /// read last.
+    /// The device's memory before the call. For a first launch it is read, for others
+    /// it is the previous reading.
     pub before: Reading,
     /// The device's memory after the call.
     pub after: Reading,
@@ -392,8 +394,8 @@ pub struct Update {
     pub exec: u64,
     /// The call's result (`CUresult`).
     pub result: u32,
-    /// How often this exec was updated so far, this time included. Only updates
-    /// that failed, changed memory, or were the exec's first are written.
+    /// How often this exec was updated so far, including this time. An update is
+    /// recorded only if it failed, changed memory, or was the exec's first.
     pub update: u64,
     /// The device whose memory is read.
     pub device: i32,
@@ -415,43 +417,43 @@ pub struct ExecDestroy {
     pub result: u32,
     /// The device whose memory is read.
     pub device: i32,
-    /// How often it was launched.
+    /// How often the exec was launched.
     pub launches: u64,
     /// The device's memory before the call.
     pub before: Reading,
-    /// The device's memory after the call. `graph.used_bytes` that stays is memory
-    /// that launches left allocated.
+    /// The device's memory after the call. If `graph.used_bytes` stays above 0,
+    /// launches left that memory allocated.
     pub after: Reading,
 }
 
-/// What a note is about.
+/// The subject of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoteKind {
-    /// A call that the library made of its own failed.
+    /// A driver call that the library itself made failed.
     FailedCall,
-    /// An event could not be written; `count` says how many so far.
+    /// An event could not be written. `count` is the number of such events so far.
     LostWrite,
-    /// The counters are in memory of the process only, so they are lost unless the
+    /// The counters are only in the memory of the process, so they are lost unless the
     /// process ends by `exit`.
     Counters,
     /// A graph was not printed as a DOT file.
     Dot,
-    /// `cuGetProcAddress` returned a function that the library does not know.
+    /// `cuGetProcAddress` returned a function that the library does not wrap.
     NotWrapped,
-    /// A fault of the library.
+    /// An error in the library itself.
     Internal,
-    /// A kind of a later version.
+    /// A subject that only a later version defines.
     #[serde(other)]
     Other,
 }
 
-/// Something that the reader of the record has to know.
+/// Information about the recording itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    /// What it is about.
+    /// The subject.
     pub kind: NoteKind,
-    /// What happened, in a sentence.
+    /// What happened, as one sentence.
     pub text: String,
     /// The call that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -459,21 +461,21 @@ pub struct Note {
     /// Its result: a `CUresult`, or an `errno` for a system call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// How often it happened so far. A note is written the first time, and with
-    /// powers of two after that.
+    /// How often it happened so far. The note is written when the count is 1, 2, 4, 8
+    /// and so on.
     pub count: u64,
 }
 
 /// The process ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exit {
-    /// Whether `last` was read while the process ended. Otherwise the contexts were
-    /// gone by then, and it is what was read last before.
+    /// Whether `last` was read while the process ended. If false, the contexts were
+    /// already destroyed, and `last` is an earlier reading.
     pub read_at_exit: bool,
     /// The last reading of each device, by its ordinal.
     pub last: Vec<(i32, Reading)>,
-    /// The counters of every exec, for a process whose counters file could not be
-    /// made; else empty.
+    /// The counters of every exec if the counters file could not be created; otherwise
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<crate::counters::Counters>,
 }

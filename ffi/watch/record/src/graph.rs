@@ -1,4 +1,4 @@
-//! What an event says of a graph.
+//! The content of a graph in an event.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ pub struct GraphContent {
     /// The nodes by type, child graphs included. The bodies of conditional nodes
     /// are not included; they are in the DOT file.
     pub nodes: BTreeMap<NodeType, u64>,
-    /// The memory allocation nodes, in the order in which the driver lists nodes,
-    /// child graphs where their node is.
+    /// The memory allocation nodes, in the order in which the driver lists the nodes.
+    /// Those of a child graph are at the place of its node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocations: Vec<AllocationNode>,
     /// The addresses of the memory free nodes, in the same order.
@@ -29,10 +29,11 @@ impl GraphContent {
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Whether a free node of the same graph frees each allocation, in their order.
+    /// For each allocation, in the same order: whether a free node of the same graph
+    /// frees it.
     ///
-    /// Two allocations of a graph can have the same address, one after the other. Then a
-    /// free of the address is of the earlier one.
+    /// Two allocations of a graph can have the same address, one after the other. A
+    /// free of that address then belongs to the earlier allocation.
     pub fn freed(&self) -> Vec<bool> {
         let mut frees: BTreeMap<u64, usize> = BTreeMap::new();
         for &address in &self.frees {
@@ -48,8 +49,8 @@ impl GraphContent {
         self.allocations.iter().map(free).collect()
     }
 
-    /// The allocation nodes that no free node of the same graph frees: what a launch
-    /// leaves allocated.
+    /// The allocation nodes that no free node of the same graph frees: their memory is
+    /// left allocated after a launch.
     pub fn unfreed(&self) -> impl Iterator<Item = &AllocationNode> {
         let freed = self.freed();
         let nodes = self.allocations.iter().zip(freed);
@@ -62,14 +63,13 @@ impl GraphContent {
 pub struct AllocationNode {
     /// Its size in bytes.
     pub bytes: u64,
-    /// The device address that every launch gives it.
+    /// The device address of the allocation, the same in every launch (R1).
     pub address: u64,
     /// The device that the memory is on.
     pub device: i32,
 }
 
-/// The type of a node (`CUgraphNodeType`). A number that this version does not
-/// know is kept.
+/// The type of a node (`CUgraphNodeType`). The number of an unknown type is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeType {
     /// Runs a kernel.
@@ -152,7 +152,7 @@ impl std::str::FromStr for NodeType {
         text.strip_prefix("type-")
             .and_then(|number| number.parse().ok())
             .map(Self::Other)
-            .ok_or_else(|| format!("{text:?} is no node type"))
+            .ok_or_else(|| format!("{text:?} is not a node type"))
     }
 }
 

@@ -13,10 +13,10 @@ use crate::{FORMAT, GRAPHS_FOLDER, VERSION};
 pub struct Recording {
     /// The folder.
     pub folder: PathBuf,
-    /// The processes, by the time at which their records began.
+    /// The processes, ordered by the time at which their records began.
     pub processes: Vec<ProcessRecord>,
-    /// Records that cannot be read, with the reason: of a process that was killed
-    /// before its first line was complete, or of another version.
+    /// The names of records that cannot be read, each with the reason: the process was
+    /// killed before its first line was complete, or the record has another version.
     pub unreadable: Vec<(String, String)>,
 }
 
@@ -29,11 +29,12 @@ pub struct ProcessRecord {
     pub process: Process,
     /// All events after the first, in the order of the file.
     pub lines: Vec<Line>,
-    /// Lines that are cut or no events.
+    /// The number of lines that are incomplete or not an event.
     pub damaged_lines: usize,
-    /// The counters; `None` if the process made none, as one without graphs.
+    /// The counters; `None` if the process has no counters file, for example because it
+    /// used no graphs.
     pub counters: Option<CountersFile>,
-    /// Why a counters file that is there cannot be read.
+    /// Why the counters file cannot be read, if there is one.
     pub counters_error: Option<String>,
 }
 
@@ -49,7 +50,7 @@ pub enum ReadError {
         error: io::Error,
     },
     /// There is no record in it.
-    #[error("{} is no recording: it has no file named PID.N.jsonl", folder.display())]
+    #[error("{} is not a recording: it has no file named PID.N.jsonl", folder.display())]
     Empty {
         /// The folder.
         folder: PathBuf,
@@ -61,8 +62,8 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// When the folder cannot be read or has no record. A record that cannot be
-    /// read is listed in [`unreadable`](Self::unreadable) instead.
+    /// If the folder cannot be read or contains no record. A single record that cannot
+    /// be read is listed in [`unreadable`](Self::unreadable) instead.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self, ReadError> {
         let folder = folder.as_ref().to_path_buf();
         let failed = |error| ReadError::Folder {
@@ -99,7 +100,8 @@ impl Recording {
     /// The path of a graph's DOT file, for the name in
     /// [`GraphContent::dot`](crate::GraphContent::dot).
     pub fn dot_path(&self, name: &str) -> PathBuf {
-        // A record is data from outside: a name must not lead out of the folder.
+        // A recording comes from outside: a name in it must not lead out of the
+        // folder.
         let file = Path::new(name).file_name().unwrap_or_default();
         self.folder.join(GRAPHS_FOLDER).join(file)
     }
@@ -113,13 +115,13 @@ impl ProcessRecord {
             .filter(|line| !line.is_empty());
         let first = lines.next().ok_or("it is empty")?;
         let first: Line = serde_json::from_slice(first)
-            .map_err(|error| format!("its first line is no event: {error}"))?;
+            .map_err(|error| format!("its first line is not an event: {error}"))?;
         let Event::Process(process) = first.event else {
             return Err("its first line does not describe a process".to_owned());
         };
         if process.format != FORMAT || process.version != VERSION {
             return Err(format!(
-                "it is {} version {}, this program reads {FORMAT} version {VERSION}",
+                "it is {} version {}, but this program reads {FORMAT} version {VERSION}",
                 process.format, process.version
             ));
         }
@@ -140,7 +142,8 @@ impl ProcessRecord {
         match fs::read(folder.join(format!("{name}.counters"))) {
             Ok(bytes) => match CountersFile::parse(&bytes) {
                 Ok(counters) => record.counters = Some(counters),
-                // The process was killed between creating the file and its header.
+                // The process was killed after the file was created and
+                // before its header was written.
                 Err(CountersError::Magic) if bytes.iter().all(|&byte| byte == 0) => {}
                 Err(error) => record.counters_error = Some(error.to_string()),
             },

@@ -11,24 +11,25 @@ use crate::event::Line;
 pub struct Writer {
     file: File,
     line: Vec<u8>,
-    /// The last write was cut short: the next line starts on a new one.
+    /// Whether the last write was incomplete, so that the next event must begin with a
+    /// line break.
     torn: bool,
 }
 
-/// A new record: its writer and where it is.
+/// A new record.
 #[derive(Debug)]
 pub struct Opened {
     /// The writer.
     pub writer: Writer,
     /// The record's name, `PID.N`.
     pub name: String,
-    /// Where the counters of this record belong.
+    /// The path for the counters file of this record.
     pub counters: PathBuf,
 }
 
 impl Writer {
     /// Begins a record of process `pid` in the folder `recording`, which must exist.
-    /// `place` can move the new file to another descriptor.
+    /// `place` can move the new file to another file descriptor.
     ///
     /// # Errors
     ///
@@ -63,12 +64,12 @@ impl Writer {
         }
     }
 
-    /// The file, to check that its descriptor is still open.
+    /// The open file, so that the caller can check that its descriptor is still open.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Replaces the file, and returns the one before.
+    /// Replaces the file, and returns the previous one.
     pub fn replace(&mut self, file: File) -> File {
         std::mem::replace(&mut self.file, file)
     }
@@ -77,8 +78,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// When the line was not written in whole, for example because the disk is full
-    /// (`ENOSPC`) or the process may write no larger file (`EFBIG`).
+    /// If the line was not written completely, for example because the disk is full
+    /// (`ENOSPC`) or the file would exceed the size limit of the process (`EFBIG`).
     pub fn write(&mut self, line: &Line) -> io::Result<()> {
         self.line.clear();
         if self.torn {

@@ -1,5 +1,5 @@
-//! What the recordings from an H200 say is what CUPTI and the programs themselves counted
-//! and read.
+//! Compares recordings from an H200 with what CUPTI counted, and with what the programs
+//! themselves read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn count(process: &ProcessRecord, is: impl Fn(&Event) -> bool) -> u64 {
     lines.count() as u64
 }
 
-/// First launches: the exec, and used graph memory before and after it in MiB.
+/// For each first launch: the exec, and used graph memory before and after it in MiB.
 fn first_launches(process: &ProcessRecord) -> Vec<(u64, u64, u64)> {
     let used = |reading: &Reading| reading.graph.unwrap().used_bytes / MIB;
     let launches = process.lines.iter().filter_map(|line| match &line.event {
@@ -37,7 +37,7 @@ fn first_launches(process: &ProcessRecord) -> Vec<(u64, u64, u64)> {
 }
 
 #[test]
-fn cupti_counted_the_same_graphs_launches_and_captures() {
+fn recorded_graphs_launches_and_captures_are_as_many_as_cupti_counted() {
     let mut compared = 0;
     for entry in fs::read_dir(folder("")).unwrap() {
         let path = entry.unwrap().path();
@@ -96,12 +96,12 @@ fn cupti_counted_the_same_graphs_launches_and_captures() {
 }
 
 #[test]
-fn graph_memory_is_what_the_program_read() {
+fn recorded_graph_memory_is_what_the_program_read() {
     let process = process("torch-async");
     let launches = first_launches(&process);
     assert_eq!(launches, [(1, 0, 192), (2, 192, 224), (3, 224, 256)]);
     let counters = process.counters.as_ref().unwrap();
-    // A relaunch adds nothing.
+    // A relaunch does not increase used graph memory.
     let grew: Vec<_> = counters
         .execs
         .iter()
@@ -113,8 +113,9 @@ fn graph_memory_is_what_the_program_read() {
         _ => None,
     });
     assert_eq!(flags.collect::<Vec<_>>(), [(9, 5), (9, 3), (9, 3)]);
-    // Each graph leaves its output of 4096 x 2048 halves allocated, at the address that
-    // its first allocation had; the first graph also the workspace of cuBLASLt.
+    // Each graph leaves its output of 4096 x 2048 half-precision numbers allocated, at
+    // the address of its first allocation. The first graph also leaves the workspace of
+    // cuBLASLt allocated.
     let unfreed = process.lines.iter().filter_map(|line| match &line.event {
         Event::Instantiate(i) => {
             let nodes = i.graph.as_ref()?.unfreed();
@@ -129,7 +130,7 @@ fn graph_memory_is_what_the_program_read() {
 }
 
 #[test]
-fn every_graph_that_was_printed_is_there() {
+fn the_dot_file_of_every_graph_is_in_the_recording() {
     for name in ["torch-async", "cupy", "graphMemoryNodes-shared"] {
         let recording = Recording::read(folder(name)).unwrap();
         for line in &recording.processes[0].lines {
@@ -160,10 +161,10 @@ fn graphs_of_the_default_allocator_and_of_jax_have_no_memory_nodes() {
     }
 }
 
-/// What all calls together changed, and what changed between them, is what the device
-/// lost; and that is what the program's last `cudaMemGetInfo` said.
+/// The changes during all calls and between them add up to the memory that the device lost,
+/// which is what the program's last `cudaMemGetInfo` returned.
 #[test]
-fn the_account_adds_up_to_what_the_program_read() {
+fn recorded_changes_add_up_to_what_the_program_read() {
     for (name, free_at_end) in [
         ("gpt-default-shared", 148_391_460_864_u64),
         ("gpt-default-own", 148_200_620_032),
@@ -194,7 +195,7 @@ fn the_account_adds_up_to_what_the_program_read() {
             last = after;
         }
         let lost = first.unwrap() - i128::from(free_at_end);
-        // All but the smallest part is attributed to a call.
+        // Only a small part is not attributed to a call.
         assert!(
             between.unsigned_abs() <= 8 * u128::from(MIB),
             "{name}: {between}"
@@ -204,7 +205,7 @@ fn the_account_adds_up_to_what_the_program_read() {
 }
 
 #[test]
-fn a_pool_of_its_own_for_each_capture_takes_more_in_captures() {
+fn one_pool_per_capture_takes_more_memory_during_captures_than_a_shared_pool() {
     let taken = |name| {
         let lines = process(name).lines;
         let in_captures = lines.iter().filter_map(|line| match &line.event {
@@ -216,7 +217,8 @@ fn a_pool_of_its_own_for_each_capture_takes_more_in_captures() {
         in_captures.sum::<i64>() / MIB as i64
     };
     let (shared, own) = (taken("gpt-default-shared"), taken("gpt-default-own"));
-    // All else is equal, so this is the difference of what the programs read at their end.
+    // Everything else is equal, so this is the difference of what the two programs read
+    // at their end.
     assert_eq!(
         own - shared,
         (148_391_460_864 - 148_200_620_032) / MIB as i64

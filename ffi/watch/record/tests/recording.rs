@@ -1,4 +1,4 @@
-//! Reading the example recording, and writing and reading one.
+//! Reads the example recording, and writes a recording and reads it again.
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn the_example_is_read_in_the_order_in_which_its_processes_began() {
 }
 
 #[test]
-fn the_examples_graph_has_what_its_dot_file_has() {
+fn the_examples_graph_agrees_with_its_dot_file() {
     let recording = Recording::read(EXAMPLE).unwrap();
     let program = &recording.processes[1];
     let graph = program
@@ -88,7 +88,7 @@ fn the_examples_graph_has_what_its_dot_file_has() {
 }
 
 #[test]
-fn the_examples_account_adds_up() {
+fn the_examples_changes_of_memory_add_up() {
     let recording = Recording::read(EXAMPLE).unwrap();
     let program = &recording.processes[1];
     let first = program.lines.iter().find_map(|line| match &line.event {
@@ -115,7 +115,7 @@ fn the_examples_account_adds_up() {
 }
 
 #[test]
-fn launches_are_counted_where_no_event_says_them() {
+fn launches_without_an_event_are_counted() {
     let recording = Recording::read(EXAMPLE).unwrap();
     let program = &recording.processes[1];
     let counters = program.counters.as_ref().unwrap();
@@ -137,7 +137,7 @@ fn launches_are_counted_where_no_event_says_them() {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_events_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let call = event(Event::Call(Call {
         call: "cuMemAlloc_v2".to_owned(),
@@ -160,7 +160,7 @@ fn what_is_written_is_read() {
     for line in [&process(12, 1), &call, &note("a \"text\"\nof two lines")] {
         opened.writer.write(line).unwrap();
     }
-    // The same number again is another record.
+    // The same process number again makes another record.
     let mut again = Writer::create(folder.path(), 12, |file| file).unwrap();
     again.writer.write(&process(12, 1)).unwrap();
     assert_eq!(again.name, "12.1");
@@ -173,7 +173,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn a_cut_line_and_a_later_versions_event_lose_nothing_else() {
+fn an_incomplete_line_and_an_unknown_event_do_not_affect_other_lines() {
     let folder = tempfile::tempdir().unwrap();
     let text = |line: &Line| serde_json::to_string(line).unwrap();
     let (first, second) = (text(&process(3, 1)), text(&note("later")));
@@ -191,7 +191,7 @@ fn a_cut_line_and_a_later_versions_event_lose_nothing_else() {
 }
 
 #[test]
-fn what_is_no_record_of_this_version_is_listed_with_the_reason() {
+fn unreadable_records_are_listed_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     assert!(matches!(
         Recording::read(folder.path()),
@@ -206,7 +206,7 @@ fn what_is_no_record_of_this_version_is_listed_with_the_reason() {
     let recording = Recording::read(folder.path()).unwrap();
     let reasons: Vec<_> = recording.unreadable.iter().map(|(_, why)| &**why).collect();
     let version =
-        "it is graph-memory-record version 2, this program reads graph-memory-record version 1";
+        "it is graph-memory-record version 2, but this program reads graph-memory-record version 1";
     assert_eq!(reasons, [version, "it is empty"]);
 }
 

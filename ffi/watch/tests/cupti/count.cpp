@@ -1,9 +1,11 @@
-// Counts the driver's calls by CUPTI's callbacks, to compare with what the watch library
-// recorded of the same process. A test program: CUPTI is no part of the library.
+// Counts calls of the driver through CUPTI's callbacks, for a comparison with what the watch
+// library recorded in the same process. This is a test program; the library does not use
+// CUPTI.
 //
-// Built into a shared library that CUDA_INJECTION64_PATH names, so the driver loads it when
-// CUDA starts. It writes FOLDER/PID.counts at exit, FOLDER being in COUNT_FOLDER: lines of a
-// name, calls that succeeded, and calls that failed.
+// It is built as a shared library. CUDA_INJECTION64_PATH names it, so that the driver loads
+// it when CUDA starts. At exit it writes the file PID.counts into the folder that
+// COUNT_FOLDER names. Each line has a name, the number of calls that succeeded, and the
+// number that failed.
 #include <cupti.h>
 
 #include <atomic>
@@ -20,7 +22,7 @@ enum Kind { INSTANTIATE, LAUNCH, UPLOAD, UPDATE, DESTROY, BEGIN, END, TRIM, KIND
 const char *const NAMES[KINDS] = {"instantiate", "launch", "upload", "update", "destroy", "begin", "end", "trim"};
 std::atomic<unsigned long> succeeded[KINDS], failed[KINDS];
 
-// The functions by the start of their names: variants have suffixes.
+// The functions by the beginning of their names, because variants have suffixes.
 int kind_of(const char *function) {
   static const struct { const char *start; Kind kind; } STARTS[] = {
       {"cuGraphInstantiate", INSTANTIATE}, {"cuGraphLaunch", LAUNCH},        {"cuGraphUpload", UPLOAD},
@@ -58,7 +60,7 @@ extern "C" int InitializeInjection(void) {
   static CUpti_SubscriberHandle subscriber;
   if (cuptiSubscribe(&subscriber, called, nullptr) != CUPTI_SUCCESS ||
       cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API) != CUPTI_SUCCESS) {
-    std::fprintf(stderr, "CUPTI gives no callbacks\n");
+    std::fprintf(stderr, "CUPTI did not subscribe a callback\n");
     return 1;
   }
   std::atexit(write);

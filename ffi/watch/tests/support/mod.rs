@@ -1,4 +1,5 @@
-//! Runs small C programs under the library, with a driver that is written for the tests.
+//! Runs small C programs with the library preloaded, on a driver that is written for the
+//! tests.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ pub const MIB: u64 = 1 << 20;
 /// The exit code of the C program.
 pub const EXIT: i32 = 7;
 
-/// The compiled C files. The folder also holds the driver, so it is a library path.
+/// The compiled C files. The driver is in the same folder, which is therefore a library
+/// path.
 struct Programs {
     folder: TempDir,
 }
@@ -82,7 +84,7 @@ fn cc(source: &str, output: &Path, options: &[&str]) {
     assert!(done.status.success(), "{errors}");
 }
 
-/// Where cargo puts the libraries that it builds for this package's tests.
+/// The folder into which cargo puts the libraries that it builds for this package's tests.
 fn deps() -> PathBuf {
     let this = env::current_exe().unwrap();
     this.parent().unwrap().to_path_buf()
@@ -95,22 +97,22 @@ pub fn library() -> PathBuf {
     library
 }
 
-/// A program to be watched, and where its recording goes.
+/// A program to watch, and the folder of its recording.
 pub struct Watch {
-    /// The command, to be changed by the test.
+    /// The command, which the test can change.
     pub command: Command,
-    /// A folder of the test's own.
+    /// The temporary folder of the test.
     pub folder: TempDir,
     recording: PathBuf,
 }
 
-/// What came of it.
+/// The outcome of a watched program.
 pub struct Watched {
     /// Exit status and output.
     pub output: Output,
     /// The recording, if there is one.
     pub recording: Option<Recording>,
-    /// The test's folder, so that it lives on.
+    /// The temporary folder of the test, which exists as long as this value.
     pub folder: TempDir,
 }
 
@@ -129,7 +131,7 @@ pub fn watch_simulated(program: &str) -> Watch {
     watch
 }
 
-/// The C program, which gets the driver's functions in this way.
+/// The C program. `way` is how it gets the driver's functions, `action` what it does.
 pub fn watch(way: &str, action: &str) -> Watch {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("recording");
@@ -160,7 +162,7 @@ pub fn count_library() -> PathBuf {
 }
 
 impl Watch {
-    /// Runs it.
+    /// Runs the program and reads its recording.
     pub fn run(mut self) -> Watched {
         let output = self.command.output().unwrap();
         Watched {
@@ -170,19 +172,19 @@ impl Watch {
         }
     }
 
-    /// The recording's folder.
+    /// The folder of the recording.
     pub fn recording(&self) -> &Path {
         &self.recording
     }
 }
 
 impl Watched {
-    /// What it printed.
+    /// The standard output of the program.
     pub fn stdout(&self) -> String {
         String::from_utf8(self.output.stdout.clone()).unwrap()
     }
 
-    /// Fails unless it ended as it does by itself.
+    /// Fails unless the program ended as it does without the library.
     #[track_caller]
     pub fn ended_as_alone(&self) -> &Self {
         let error = String::from_utf8_lossy(&self.output.stderr);
@@ -191,12 +193,12 @@ impl Watched {
         self
     }
 
-    /// The signal that ended it.
+    /// The signal that ended the program, if any.
     pub fn signal(&self) -> Option<i32> {
         self.output.status.signal()
     }
 
-    /// The only process.
+    /// The record of the only process.
     #[track_caller]
     pub fn process(&self) -> &ProcessRecord {
         let processes = &self.recording.as_ref().expect("a recording").processes;
@@ -205,7 +207,7 @@ impl Watched {
     }
 }
 
-/// The events' names, with how often each occurs.
+/// The names of the recorded events, each with its number of occurrences.
 pub fn counts(process: &ProcessRecord) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in &process.lines {
@@ -216,7 +218,7 @@ pub fn counts(process: &ProcessRecord) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The notes' texts.
+/// The texts of the notes.
 pub fn notes(process: &ProcessRecord) -> Vec<String> {
     let note = |event: &Event| match event {
         Event::Note(note) => Some(format!(

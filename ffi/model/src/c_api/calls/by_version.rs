@@ -32,7 +32,7 @@ pub(in crate::c_api) unsafe fn cudaGraphGetEdges(
     num_edges: *mut usize,
 ) -> cudaError_t {
     let (data, count) = data_and_count(edge_data, num_edges);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cudaGraphGetEdges_v2(graph, from, to, data, count) }
 }
 
@@ -43,7 +43,7 @@ pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependencies(
     dependency_count: *mut usize,
 ) -> cudaError_t {
     let (data, count) = data_and_count(edge_data, dependency_count);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cudaGraphNodeGetDependencies_v2(node, dependencies, data, count) }
 }
 
@@ -54,7 +54,7 @@ pub(in crate::c_api) unsafe fn cudaGraphNodeGetDependentNodes(
     dependent_count: *mut usize,
 ) -> cudaError_t {
     let (data, count) = data_and_count(edge_data, dependent_count);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cudaGraphNodeGetDependentNodes_v2(node, dependents, data, count) }
 }
 
@@ -71,10 +71,10 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo(
         // There are no other arguments before it.
         let (graph, nodes) = (core::ptr::null_mut(), core::ptr::null_mut());
         let count = core::ptr::null_mut();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         return unsafe { cudaStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         cudaStreamGetCaptureInfo_v3(
             stream,
@@ -98,7 +98,7 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v2(
     dependency_count: *mut usize,
 ) -> cudaError_t {
     let data = core::ptr::null_mut();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         cudaStreamGetCaptureInfo_v3(
             stream,
@@ -129,6 +129,6 @@ pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies(
     } else {
         (edge_data, dependency_count, flags)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cudaStreamUpdateCaptureDependencies_v2(stream, dependencies, data, count, flags) }
 }

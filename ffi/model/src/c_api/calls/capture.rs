@@ -127,7 +127,7 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v3(
 /// `pointer` must be null or valid for a write.
 pub(super) unsafe fn write_if<T>(pointer: *mut T, value: T) {
     if !pointer.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { write(pointer, value) };
     }
 }
@@ -166,7 +166,7 @@ unsafe fn dependencies_without_data(
     if !edge_data.is_null() {
         return Err(cudaError_t::NOT_SUPPORTED);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { handles(first.cast(), count, most) }
 }
 

@@ -92,13 +92,13 @@ pub(in crate::c_api) unsafe fn cudaGraphAddNode_v2(
         && unsafe { (&raw const (*params).type_).read_unaligned() } == CUgraphNodeType::KERNEL;
     if is_kernel {
         // SAFETY: the parameters of the type begin at the same place for every type, and
-        // those of a kernel as `cudaKernelNodeParams`. The rest is the caller's promise.
+        // those of a kernel as `cudaKernelNodeParams`. The caller guarantees the rest.
         return unsafe {
             let params = (&raw const (*params).conditional).cast::<cudaKernelNodeParams>();
             super::cudaGraphAddKernelNode(node, graph, dependencies, dependency_count, params)
         };
     }
-    // SAFETY: the caller's promise, which is the same for both.
+    // SAFETY: the caller guarantees it for both.
     let code = unsafe {
         cuGraphAddNode_v2(
             node,
@@ -127,6 +127,6 @@ pub(in crate::c_api) unsafe fn cudaGraphAddNode(
     } else {
         (dependency_data, dependency_count, params)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cudaGraphAddNode_v2(node, graph, dependencies, data, count, params) }
 }

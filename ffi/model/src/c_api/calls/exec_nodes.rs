@@ -17,7 +17,7 @@ use crate::runtime::Outcome;
 /// `params` must be null or readable.
 unsafe fn fill(params: *const CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
     let params = not_null(params.cast_mut())?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     Ok(fill_of(unsafe { params.read_unaligned() }))
 }
 
@@ -26,7 +26,7 @@ unsafe fn fill(params: *const CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
 /// `params` must be null or readable.
 unsafe fn host(params: *const CUDA_HOST_NODE_PARAMS) -> Outcome<HostCall> {
     let params = not_null(params.cast_mut())?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     let given = unsafe { params.read_unaligned() };
     Ok(host_call(given.function, given.user_data))
 }

@@ -23,7 +23,7 @@ use crate::runtime::{DOT_RUNTIME_TYPES, Outcome};
 unsafe fn give_list(list: &[u64], array: *mut cudaGraphNode_t, count: *mut usize) -> Outcome {
     let count = not_null(count)?;
     if array.is_null() {
-        // SAFETY: not null, and the caller's promise.
+        // SAFETY: not null, and valid as the caller guarantees.
         unsafe { write(count, list.len()) };
         return Ok(());
     }
@@ -49,7 +49,7 @@ unsafe fn give_edge_data(data: *mut CUgraphEdgeData, edges: usize) {
         return;
     }
     for at in 0..edges {
-        // SAFETY: not null, and the index is below the caller's promise.
+        // SAFETY: not null, and the caller guarantees that the index is in range.
         unsafe { write(data.add(at), CUgraphEdgeData::zeroed()) };
     }
 }
@@ -63,7 +63,7 @@ unsafe fn room(count: *const usize) -> usize {
     if count.is_null() {
         0
     } else {
-        // SAFETY: not null, and the caller's promise.
+        // SAFETY: not null, and valid as the caller guarantees.
         unsafe { count.read_unaligned() }
     }
 }
@@ -303,7 +303,7 @@ pub(in crate::c_api) unsafe fn cudaGraphDebugDotPrint(
     path: *const c_char,
     flags: c_uint,
 ) -> cudaError_t {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { print_dot(graph, path, flags | DOT_RUNTIME_TYPES) }
 }
 
@@ -335,7 +335,7 @@ unsafe fn path_of(path: *const c_char) -> Outcome<std::path::PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
 
     let path = not_null(path.cast_mut())?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     let bytes = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
     Ok(std::ffi::OsStr::from_bytes(bytes).into())
 }
@@ -345,7 +345,7 @@ unsafe fn path_of(path: *const c_char) -> Outcome<std::path::PathBuf> {
 /// `path` must be null or a C string.
 #[cfg(not(unix))]
 unsafe fn path_of(path: *const c_char) -> Outcome<std::path::PathBuf> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     Ok(unsafe { string(path)? }.into())
 }
 

@@ -62,7 +62,7 @@ pub(in crate::c_api) unsafe fn cudaLibraryLoadData(
 /// its mark, and PTX ends in NUL.
 pub(in crate::c_api) unsafe fn ptx_of(code: *const c_void) -> Outcome<String> {
     let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
-    // SAFETY: the caller's promise; the comparison stops at a NUL.
+    // SAFETY: the caller guarantees it; the comparison stops at a NUL.
     if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
         return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
     }
@@ -76,7 +76,7 @@ pub(in crate::c_api) unsafe fn ptx_of(code: *const c_void) -> Outcome<String> {
 unsafe fn starts_with(code: *const u8, mark: [u8; 4]) -> bool {
     mark.iter()
         .enumerate()
-        // SAFETY: the caller's promise; `all` stops at the first difference.
+        // SAFETY: the caller guarantees it; `all` stops at the first difference.
         .all(|(index, &byte)| unsafe { *code.add(index) } == byte)
 }
 
@@ -102,7 +102,7 @@ pub(in crate::c_api) unsafe fn log_error(
     let mut buffer = core::ptr::null_mut::<u8>();
     let mut size = 0_usize;
     for index in 0..count as usize {
-        // SAFETY: the caller's promise; the index is below the count.
+        // SAFETY: the caller guarantees it; the index is below the count.
         let (option, value) = unsafe {
             (
                 options.add(index).read_unaligned(),

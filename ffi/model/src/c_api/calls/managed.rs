@@ -44,7 +44,7 @@ pub(in crate::c_api) unsafe fn cudaMemPrefetchAsync(
             call.runtime().prefetch(ptr as u64, count as u64, place)
         });
     }
-    // SAFETY: the caller's promise is passed on.
+    // SAFETY: the caller of this function guarantees the same.
     unsafe { cudaMemPrefetchAsync_v2(ptr, count, location, flags, stream) }
 }
 
@@ -79,7 +79,7 @@ pub(in crate::c_api) unsafe fn cudaMemAdvise(
                 .advise(ptr as u64, count as u64, advice, place)
         });
     }
-    // SAFETY: the caller's promise is passed on.
+    // SAFETY: the caller of this function guarantees the same.
     unsafe { cudaMemAdvise_v2(ptr, count, advice, location) }
 }
 

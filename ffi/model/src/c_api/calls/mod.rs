@@ -325,7 +325,7 @@ unsafe fn kernel_request(
     let code = call.runtime().kernel(kernel)?;
     let sizes = code.parameter_bytes.clone();
     let spin = code.spin_parameter();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let arguments = unsafe { kernel_arguments(&sizes, given.kernel_params)? };
     let spin_clocks = spin
         .and_then(|index| arguments.first(index))

@@ -26,10 +26,10 @@ unsafe fn add(
 ) -> Outcome {
     let out = not_null(node)?;
     let most = call.runtime().node_count(graph.0 as u64)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let dependencies = unsafe { handles(dependencies.cast(), count, most)? };
     let handle = body(call, &dependencies)?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     unsafe { write(out, cudaGraphNode_t(handle as *mut c_void)) };
     Ok(())
 }
@@ -77,7 +77,7 @@ pub(in crate::c_api) unsafe fn add_copy_node(
         let copy = |call: &mut Call<'_>, after: &[u64]| {
             call.runtime().add_copy_node(graph.0 as u64, after, copy)
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { add(call, node, graph, dependencies, dependency_count, copy) }
     })
 }

@@ -153,7 +153,7 @@ pub(in crate::c_api) unsafe fn kernel_arguments(
     }
     let arguments = not_null(arguments)?;
     for (index, &bytes) in sizes.iter().enumerate() {
-        // SAFETY: the caller's promise; the index is below the count.
+        // SAFETY: the caller guarantees it; the index is below the count.
         let argument = not_null(unsafe { arguments.add(index).read_unaligned() })?;
         let room = values.add(bytes);
         // SAFETY: the caller promises a value of this size, and the room has as many bytes

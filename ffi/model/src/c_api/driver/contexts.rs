@@ -84,7 +84,7 @@ pub(in crate::c_api) unsafe fn cuCtxCreate_v3(
     if num_params != 0 || !params_array.is_null() {
         return CUresult::NOT_SUPPORTED;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuCtxCreate_v2(pctx, flags, dev) }
 }
 
@@ -101,7 +101,7 @@ pub(in crate::c_api) unsafe fn cuCtxCreate_v4(
     {
         return CUresult::NOT_SUPPORTED;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuCtxCreate_v2(pctx, flags, dev) }
 }
 
@@ -167,12 +167,12 @@ pub(in crate::c_api) unsafe fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult
 }
 
 pub(in crate::c_api) unsafe fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { current(device, |call, thread| call.runtime().current_device(thread)) }
 }
 
 pub(in crate::c_api) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { current(flags, |call, thread| call.runtime().current_flags(thread)) }
 }
 
@@ -189,7 +189,7 @@ unsafe fn current<T>(
         let out = not_null(out)?;
         let thread = call.thread.number;
         let value = value(call, thread)?;
-        // SAFETY: not null, and the caller's promise.
+        // SAFETY: not null, and valid as the caller guarantees.
         unsafe { write(out, value) };
         Ok(())
     })
@@ -237,22 +237,22 @@ pub(in crate::c_api) unsafe fn cuCtxGetStreamPriorityRange(
 }
 
 pub(in crate::c_api) unsafe fn cuCtxDestroy(ctx: CUcontext) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuCtxDestroy_v2(ctx) }
 }
 
 pub(in crate::c_api) unsafe fn cuCtxPushCurrent(ctx: CUcontext) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuCtxPushCurrent_v2(ctx) }
 }
 
 pub(in crate::c_api) unsafe fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuCtxPopCurrent_v2(pctx) }
 }
 
 pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuDevicePrimaryCtxRelease_v2(dev) }
 }
 
@@ -260,11 +260,11 @@ pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxSetFlags(
     dev: CUdevice,
     flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuDevicePrimaryCtxSetFlags_v2(dev, flags) }
 }
 
 pub(in crate::c_api) unsafe fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuDevicePrimaryCtxReset_v2(dev) }
 }

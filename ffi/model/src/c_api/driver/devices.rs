@@ -61,7 +61,7 @@ pub(in crate::c_api) unsafe fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice)
 }
 
 pub(in crate::c_api) unsafe fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuDeviceGetUuid(uuid, dev) }
 }
 
@@ -128,7 +128,7 @@ pub(in crate::c_api) unsafe fn cuDeviceGetDefaultMemPool(
     dev: CUdevice,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaDeviceGetDefaultMemPool(pool_out, dev) }
     })
 }
@@ -138,7 +138,7 @@ pub(in crate::c_api) unsafe fn cuDeviceGetMemPool(
     dev: CUdevice,
 ) -> CUresult {
     // The default pool is the only one.
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuDeviceGetDefaultMemPool(pool, dev) }
 }
 
@@ -149,7 +149,7 @@ pub(in crate::c_api) unsafe fn cuDeviceGetGraphMemAttribute(
 ) -> CUresult {
     as_runtime(Needs::Init, || {
         let attr = cudaGraphMemAttributeType(attr.0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaDeviceGetGraphMemAttribute(device, attr, value) }
     })
 }
@@ -161,14 +161,14 @@ pub(in crate::c_api) unsafe fn cuDeviceSetGraphMemAttribute(
 ) -> CUresult {
     as_runtime(Needs::Init, || {
         let attr = cudaGraphMemAttributeType(attr.0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaDeviceSetGraphMemAttribute(device, attr, value) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuDeviceGraphMemTrim(device: CUdevice) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaDeviceGraphMemTrim(device) }
     })
 }

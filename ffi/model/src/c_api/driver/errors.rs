@@ -35,7 +35,7 @@ pub(in crate::c_api) unsafe fn cuGetErrorName(
     error: CUresult,
     str: *mut *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { text(str, errors::driver_name(error.0)) }
 }
 
@@ -43,7 +43,7 @@ pub(in crate::c_api) unsafe fn cuGetErrorString(
     error: CUresult,
     str: *mut *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { text(str, errors::driver_text(error.0)) }
 }
 

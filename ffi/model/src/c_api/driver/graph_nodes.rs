@@ -18,7 +18,7 @@ const _: () =
 
 pub(in crate::c_api) unsafe fn cuGraphDestroyNode(node: CUgraphNode) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphDestroyNode(node) }
     })
 }
@@ -41,7 +41,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddKernelNode(
     }
     let params = &raw const params;
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddKernelNode(
                 graph_node,
@@ -72,7 +72,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddKernelNode_v2(
     }
     let params = &raw const params;
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddKernelNode(
                 graph_node,
@@ -105,7 +105,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemcpyNode(
         return read;
     };
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::add_copy_node(graph_node, graph, dependencies, dependency_count, copy) }
     })
 }
@@ -176,7 +176,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemsetNode(
         return context;
     }
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddMemsetNode(
                 graph_node,
@@ -197,7 +197,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddHostNode(
     node_params: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddHostNode(
                 graph_node,
@@ -218,7 +218,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddChildGraphNode(
     child_graph: CUgraph,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddChildGraphNode(
                 graph_node,
@@ -238,7 +238,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddEmptyNode(
     dependency_count: usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphAddEmptyNode(graph_node, graph, dependencies, dependency_count) }
     })
 }
@@ -251,7 +251,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddEventRecordNode(
     event: CUevent,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddEventRecordNode(
                 graph_node,
@@ -272,7 +272,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddEventWaitNode(
     event: CUevent,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddEventWaitNode(
                 graph_node,
@@ -293,7 +293,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemAllocNode(
     node_params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddMemAllocNode(
                 graph_node,
@@ -314,7 +314,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemFreeNode(
     dptr: CUdeviceptr,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphAddMemFreeNode(
                 graph_node,
@@ -332,7 +332,7 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetType(
     kind: *mut CUgraphNodeType,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphNodeGetType(node, kind) }
     })
 }
@@ -344,7 +344,7 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetDependencies_v2(
     dependency_count: *mut usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphNodeGetDependencies_v2(
                 node,
@@ -361,7 +361,7 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetDependencies(
     dependencies: *mut CUgraphNode,
     dependency_count: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         cuGraphNodeGetDependencies_v2(node, dependencies, core::ptr::null_mut(), dependency_count)
     }
@@ -374,7 +374,7 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetDependentNodes_v2(
     num_dependent_nodes: *mut usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaGraphNodeGetDependentNodes_v2(
                 node,
@@ -391,7 +391,7 @@ pub(in crate::c_api) unsafe fn cuGraphNodeGetDependentNodes(
     dependent_nodes: *mut CUgraphNode,
     num_dependent_nodes: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         cuGraphNodeGetDependentNodes_v2(
             node,
@@ -407,7 +407,7 @@ pub(in crate::c_api) unsafe fn cuGraphMemAllocNodeGetParams(
     params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphMemAllocNodeGetParams(node, params_out.cast()) }
     })
 }
@@ -417,7 +417,7 @@ pub(in crate::c_api) unsafe fn cuGraphMemFreeNodeGetParams(
     dptr_out: *mut CUdeviceptr,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphMemFreeNodeGetParams(node, dptr_out.cast()) }
     })
 }
@@ -427,7 +427,7 @@ pub(in crate::c_api) unsafe fn cuGraphMemsetNodeGetParams(
     node_params: *mut CUDA_MEMSET_NODE_PARAMS,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphMemsetNodeGetParams(node, node_params) }
     })
 }
@@ -437,7 +437,7 @@ pub(in crate::c_api) unsafe fn cuGraphHostNodeGetParams(
     node_params: *mut CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphHostNodeGetParams(node, node_params) }
     })
 }
@@ -447,7 +447,7 @@ pub(in crate::c_api) unsafe fn cuGraphChildGraphNodeGetGraph(
     graph: *mut CUgraph,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphChildGraphNodeGetGraph(node, graph) }
     })
 }

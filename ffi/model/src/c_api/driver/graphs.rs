@@ -10,14 +10,14 @@ use super::entry::{Needs, as_runtime, run};
 
 pub(in crate::c_api) unsafe fn cuGraphCreate(graph: *mut CUgraph, flags: c_uint) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphCreate(graph, flags) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuGraphDestroy(graph: CUgraph) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphDestroy(graph) }
     })
 }
@@ -27,7 +27,7 @@ pub(in crate::c_api) unsafe fn cuGraphClone(
     original_graph: CUgraph,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphClone(graph_clone, original_graph) }
     })
 }
@@ -38,7 +38,7 @@ pub(in crate::c_api) unsafe fn cuGraphGetNodes(
     num_nodes: *mut usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphGetNodes(graph, nodes, num_nodes) }
     })
 }
@@ -49,7 +49,7 @@ pub(in crate::c_api) unsafe fn cuGraphGetRootNodes(
     num_root_nodes: *mut usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphGetRootNodes(graph, root_nodes, num_root_nodes) }
     })
 }
@@ -62,7 +62,7 @@ pub(in crate::c_api) unsafe fn cuGraphGetEdges_v2(
     num_edges: *mut usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphGetEdges_v2(graph, from, to, edge_data, num_edges) }
     })
 }
@@ -73,7 +73,7 @@ pub(in crate::c_api) unsafe fn cuGraphGetEdges(
     to: *mut CUgraphNode,
     num_edges: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuGraphGetEdges_v2(graph, from, to, core::ptr::null_mut(), num_edges) }
 }
 
@@ -83,7 +83,7 @@ pub(in crate::c_api) unsafe fn cuGraphDebugDotPrint(
     flags: c_uint,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::print_dot(graph, path, flags) }
     })
 }
@@ -95,7 +95,7 @@ pub(in crate::c_api) unsafe fn cuGraphInstantiate_v2(
     log_buffer: *mut c_char,
     buffer_size: usize,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let code = unsafe { cuGraphInstantiateWithFlags(exec, graph, 0) };
     if !error_node.is_null() {
         // SAFETY: not null, and the program promises that it can be written.
@@ -114,7 +114,7 @@ pub(in crate::c_api) unsafe fn cuGraphInstantiateWithFlags(
     flags: c_ulonglong,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphInstantiateWithFlags(exec, graph, flags) }
     })
 }
@@ -125,21 +125,21 @@ pub(in crate::c_api) unsafe fn cuGraphInstantiateWithParams(
     instantiate_params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphInstantiateWithParams(exec, graph, instantiate_params) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuGraphExecDestroy(exec: CUgraphExec) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphExecDestroy(exec) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuGraphExecGetFlags(exec: CUgraphExec, flags: *mut u64) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphExecGetFlags(exec, flags) }
     })
 }
@@ -150,7 +150,7 @@ pub(in crate::c_api) unsafe fn cuGraphExecUpdate_v2(
     result_info: *mut CUgraphExecUpdateResultInfo,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphExecUpdate(exec, graph, result_info) }
     })
 }
@@ -178,14 +178,14 @@ pub(in crate::c_api) unsafe fn cuGraphExecUpdate(
 
 pub(in crate::c_api) unsafe fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphLaunch(exec, stream) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuGraphUpload(exec: CUgraphExec, stream: CUstream) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphUpload(exec, stream) }
     })
 }
@@ -197,6 +197,6 @@ pub(in crate::c_api) unsafe fn cuGraphInstantiate(
     log_buffer: *mut c_char,
     buffer_size: usize,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuGraphInstantiate_v2(exec, graph, error_node, log_buffer, buffer_size) }
 }

@@ -18,7 +18,7 @@ pub(in crate::c_api) unsafe fn cuModuleLoadData(
     image: *const c_void,
 ) -> CUresult {
     let (options, values) = (core::ptr::null_mut(), core::ptr::null_mut());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuModuleLoadDataEx(module, image, 0, options, values) }
 }
 
@@ -100,7 +100,7 @@ pub(in crate::c_api) unsafe fn cuLibraryLoadData(
     num_library_options: c_uint,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise; the options are the same integers.
+        // SAFETY: the caller guarantees it; the options are the same integers.
         unsafe {
             runtime::cudaLibraryLoadData(
                 library,
@@ -118,7 +118,7 @@ pub(in crate::c_api) unsafe fn cuLibraryLoadData(
 
 pub(in crate::c_api) unsafe fn cuLibraryUnload(library: CUlibrary) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaLibraryUnload(library) }
     })
 }
@@ -129,7 +129,7 @@ pub(in crate::c_api) unsafe fn cuLibraryGetKernel(
     name: *const c_char,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaLibraryGetKernel(kernel, library, name) }
     })
 }
@@ -180,7 +180,7 @@ pub(in crate::c_api) unsafe fn cuFuncGetName(
     name: *mut *const c_char,
     function: CUfunction,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { name_of(name, function.0 as u64) }
 }
 
@@ -188,7 +188,7 @@ pub(in crate::c_api) unsafe fn cuKernelGetName(
     name: *mut *const c_char,
     function: CUkernel,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { name_of(name, function.0 as u64) }
 }
 
@@ -229,7 +229,7 @@ pub(in crate::c_api) unsafe fn cuLaunchKernel(
         z: block_dim_z,
     };
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaLaunchKernel(
                 kernel as *const c_void,
@@ -253,7 +253,7 @@ pub(super) unsafe fn given_params(
     params: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> Outcome<cudaKernelNodeParams> {
     let params = not_null(params.cast_mut())?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     let given = unsafe { params.read_unaligned() };
     let mut all = CUDA_KERNEL_NODE_PARAMS_v2::zeroed();
     all.func = given.func;
@@ -278,7 +278,7 @@ pub(super) unsafe fn given_params_v2(
     params: *const CUDA_KERNEL_NODE_PARAMS_v2,
 ) -> Outcome<cudaKernelNodeParams> {
     let params = not_null(params.cast_mut())?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     let given = unsafe { params.read_unaligned() };
     let handle = if given.func.is_null() {
         given.kern.0
@@ -383,7 +383,7 @@ pub(in crate::c_api) unsafe fn cuGraphKernelNodeSetParams(
     }
     let params = &raw const params;
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphKernelNodeSetParams(node, params) }
     })
 }
@@ -403,7 +403,7 @@ pub(in crate::c_api) unsafe fn cuGraphKernelNodeSetParams_v2(
     }
     let params = &raw const params;
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaGraphKernelNodeSetParams(node, params) }
     })
 }

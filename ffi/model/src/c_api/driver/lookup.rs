@@ -55,7 +55,7 @@ pub(in crate::c_api) unsafe fn search(
     const KNOWN: u64 =
         proc_address_flags::LEGACY_STREAM | proc_address_flags::PER_THREAD_DEFAULT_STREAM;
     let out = not_null(pfn)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let symbol = unsafe { string(symbol)? };
     let version = u32::try_from(cuda_version).map_err(|_| cudaError_t::INVALID_VALUE)?;
     if flags & !KNOWN != 0 || cuda_version > driver_version {
@@ -65,7 +65,7 @@ pub(in crate::c_api) unsafe fn search(
     let found = find(&symbol, version, per_thread);
     if found.is_ok() || writes_null {
         let address = found.unwrap_or(core::ptr::null());
-        // SAFETY: not null, and the caller's promise.
+        // SAFETY: not null, and valid as the caller guarantees.
         unsafe { write(out, address.cast_mut()) };
     }
     Ok(found

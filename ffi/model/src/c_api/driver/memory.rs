@@ -11,7 +11,7 @@ use crate::objects::effects::Fill;
 
 pub(in crate::c_api) unsafe fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaMemGetInfo(free, total) }
     })
 }
@@ -22,7 +22,7 @@ pub(in crate::c_api) unsafe fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: u
         return run(Needs::Context, |_| Err(cudaError_t::INVALID_VALUE));
     }
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise; an address fits where a pointer does.
+        // SAFETY: the caller guarantees it; an address fits where a pointer does.
         unsafe { runtime::cudaMalloc(dptr.cast(), bytesize) }
     })
 }
@@ -55,7 +55,7 @@ pub(in crate::c_api) unsafe fn cuMemAllocHost_v2(
     bytesize: usize,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaMallocHost(pp, bytesize) }
     })
 }
@@ -66,7 +66,7 @@ pub(in crate::c_api) unsafe fn cuMemHostAlloc(
     flags: c_uint,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaHostAlloc(pp, bytesize, flags) }
     })
 }
@@ -84,7 +84,7 @@ pub(in crate::c_api) unsafe fn cuMemAllocManaged(
     flags: c_uint,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise; an address fits where a pointer does.
+        // SAFETY: the caller guarantees it; an address fits where a pointer does.
         unsafe { runtime::cudaMallocManaged(dptr.cast(), bytesize, flags) }
     })
 }
@@ -135,7 +135,7 @@ pub(in crate::c_api) unsafe fn cuMemPoolGetAttribute(
     value: *mut c_void,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaMemPoolGetAttribute(pool, cudaMemPoolAttr(attr.0), value) }
     })
 }
@@ -146,7 +146,7 @@ pub(in crate::c_api) unsafe fn cuMemPoolSetAttribute(
     value: *mut c_void,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaMemPoolSetAttribute(pool, cudaMemPoolAttr(attr.0), value) }
     })
 }
@@ -167,7 +167,7 @@ unsafe fn copy(
 ) -> CUresult {
     let (to, from) = (to as *mut c_void, from as *const c_void);
     as_runtime(Needs::Context, || match stream {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         None => unsafe { runtime::cudaMemcpy(to, from, bytes, kind) },
         // SAFETY: as above.
         Some(stream) => unsafe { runtime::cudaMemcpyAsync(to, from, bytes, kind, stream) },
@@ -179,7 +179,7 @@ pub(in crate::c_api) unsafe fn cuMemcpy(
     src: CUdeviceptr,
     byte_count: usize,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst, src, byte_count, cudaMemcpyKind::DEFAULT, None) }
 }
 
@@ -189,7 +189,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyAsync(
     byte_count: usize,
     stream: CUstream,
 ) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst, src, byte_count, cudaMemcpyKind::DEFAULT, Some(stream)) }
 }
 
@@ -199,7 +199,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyHtoD_v2(
     byte_count: usize,
 ) -> CUresult {
     let kind = cudaMemcpyKind::HOST_TO_DEVICE;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst_device, src_host as u64, byte_count, kind, None) }
 }
 
@@ -209,7 +209,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyDtoH_v2(
     byte_count: usize,
 ) -> CUresult {
     let kind = cudaMemcpyKind::DEVICE_TO_HOST;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst_host as u64, src_device, byte_count, kind, None) }
 }
 
@@ -219,7 +219,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyDtoD_v2(
     byte_count: usize,
 ) -> CUresult {
     let kind = cudaMemcpyKind::DEVICE_TO_DEVICE;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst_device, src_device, byte_count, kind, None) }
 }
 
@@ -230,7 +230,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyHtoDAsync_v2(
     stream: CUstream,
 ) -> CUresult {
     let kind = cudaMemcpyKind::HOST_TO_DEVICE;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst_device, src_host as u64, byte_count, kind, Some(stream)) }
 }
 
@@ -241,7 +241,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyDtoHAsync_v2(
     stream: CUstream,
 ) -> CUresult {
     let kind = cudaMemcpyKind::DEVICE_TO_HOST;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst_host as u64, src_device, byte_count, kind, Some(stream)) }
 }
 
@@ -252,7 +252,7 @@ pub(in crate::c_api) unsafe fn cuMemcpyDtoDAsync_v2(
     stream: CUstream,
 ) -> CUresult {
     let kind = cudaMemcpyKind::DEVICE_TO_DEVICE;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(dst_device, src_device, byte_count, kind, Some(stream)) }
 }
 

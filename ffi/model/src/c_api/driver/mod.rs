@@ -54,7 +54,7 @@ macro_rules! twin {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
         pub unsafe extern "C" fn $twin($($arg: $ty),*) -> CUresult {
-            // SAFETY: the caller's promise is passed on.
+            // SAFETY: the caller of this function guarantees the same.
             crate::instance::with_per_thread_default(|| unsafe { calls::$name($($arg),*) })
         }
     };
@@ -81,7 +81,7 @@ macro_rules! export {
             #[unsafe(no_mangle)]
             #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> CUresult {
-                // SAFETY: the caller's promise is passed on.
+                // SAFETY: the caller of this function guarantees the same.
                 unsafe { calls::$name($($arg),*) }
             }
 

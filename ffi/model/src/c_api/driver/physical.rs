@@ -13,7 +13,7 @@ use crate::runtime::{Outcome, PHYSICAL_GRANULARITY};
 /// `prop` must be null or readable.
 unsafe fn device_of(prop: *const CUmemAllocationProp) -> Outcome<i32> {
     let prop = not_null(prop.cast_mut())?;
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and valid as the caller guarantees.
     let prop = unsafe { prop.read_unaligned() };
     if prop.type_ != CUmemAllocationType::PINNED {
         return Err(cudaError_t::INVALID_VALUE);

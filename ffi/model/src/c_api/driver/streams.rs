@@ -12,7 +12,7 @@ pub(super) use runtime::PRIORITIES;
 
 pub(in crate::c_api) unsafe fn cuStreamCreate(stream: *mut CUstream, flags: c_uint) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaStreamCreateWithFlags(stream, flags) }
     })
 }
@@ -23,7 +23,7 @@ pub(in crate::c_api) unsafe fn cuStreamCreateWithPriority(
     priority: c_int,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaStreamCreateWithPriority(stream, flags, priority) }
     })
 }
@@ -65,14 +65,14 @@ pub(in crate::c_api) unsafe fn cuStreamGetPriority(
     priority: *mut c_int,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaStreamGetPriority(stream, priority) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuStreamGetFlags(stream: CUstream, flags: *mut c_uint) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaStreamGetFlags(stream, flags) }
     })
 }
@@ -95,7 +95,7 @@ pub(in crate::c_api) unsafe fn cuLaunchHostFunc(
     user_data: *mut c_void,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaLaunchHostFunc(stream, function, user_data) }
     })
 }
@@ -120,7 +120,7 @@ pub(in crate::c_api) unsafe fn cuStreamBeginCaptureToGraph(
 ) -> CUresult {
     as_runtime(Needs::Context, || {
         let mode = cudaStreamCaptureMode(mode.0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaStreamBeginCaptureToGraph(
                 stream,
@@ -139,7 +139,7 @@ pub(in crate::c_api) unsafe fn cuStreamEndCapture(
     graph: *mut CUgraph,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { runtime::cudaStreamEndCapture(stream, graph) }
     })
 }
@@ -149,7 +149,7 @@ pub(in crate::c_api) unsafe fn cuStreamIsCapturing(
     capture_status: *mut CUstreamCaptureStatus,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise; the status is an unsigned int.
+        // SAFETY: the caller guarantees it; the status is an unsigned int.
         unsafe { runtime::cudaStreamIsCapturing(stream, capture_status.cast()) }
     })
 }
@@ -163,7 +163,7 @@ pub(in crate::c_api) unsafe fn cuStreamGetCaptureInfo_v2(
     dependency_count: *mut usize,
 ) -> CUresult {
     let no_data = core::ptr::null_mut();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         cuStreamGetCaptureInfo_v3(
             stream,
@@ -187,7 +187,7 @@ pub(in crate::c_api) unsafe fn cuStreamGetCaptureInfo_v3(
     dependency_count: *mut usize,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise; the status is an unsigned int.
+        // SAFETY: the caller guarantees it; the status is an unsigned int.
         unsafe {
             runtime::cudaStreamGetCaptureInfo_v3(
                 stream,
@@ -209,7 +209,7 @@ pub(in crate::c_api) unsafe fn cuStreamUpdateCaptureDependencies(
     flags: c_uint,
 ) -> CUresult {
     let no_data = core::ptr::null();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         cuStreamUpdateCaptureDependencies_v2(stream, dependencies, no_data, dependency_count, flags)
     }
@@ -223,7 +223,7 @@ pub(in crate::c_api) unsafe fn cuStreamUpdateCaptureDependencies_v2(
     flags: c_uint,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             runtime::cudaStreamUpdateCaptureDependencies_v2(
                 stream,
@@ -240,12 +240,12 @@ pub(in crate::c_api) unsafe fn cuThreadExchangeStreamCaptureMode(
     mode: *mut CUstreamCaptureMode,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller's promise; both modes are the same integers.
+        // SAFETY: the caller guarantees it; both modes are the same integers.
         unsafe { runtime::cudaThreadExchangeStreamCaptureMode(mode.cast()) }
     })
 }
 
 pub(in crate::c_api) unsafe fn cuStreamDestroy(stream: CUstream) -> CUresult {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { cuStreamDestroy_v2(stream) }
 }

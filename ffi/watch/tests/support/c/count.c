@@ -1,5 +1,5 @@
-// A second preloaded library, which counts what a launch must not do: allocate memory,
-// write files, wait for a lock.
+// A second preloaded library. It counts what a launch must not do: allocate memory, write
+// files, or wait for a lock.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ ssize_t write(int fd, const void *data, size_t size) {
   ++counted;
   return ((ssize_t(*)(int, const void *, size_t))next("write"))(fd, data, size);
 }
-// Rust waits for a lock by futex, through this function.
+// Rust's standard library waits for a lock by the futex system call, through this function.
 long syscall(long number, ...) {
   ++counted;
   va_list list;

@@ -1,7 +1,7 @@
-// A driver for the tests of the watch library, under the name libcuda.so.1. It keeps
-// just enough state to say what a real driver would of memory, graphs and captures, and
-// it is strict: a call that the real driver forbids while a stream captures in the global
-// mode invalidates the capture here, too, unless the thread's mode is relaxed.
+// A driver for the tests of the watch library, named libcuda.so.1. Its state is just enough
+// to return what a real driver would about memory, graphs and captures. As in the real
+// driver, a call that is forbidden while a stream captures in the global mode invalidates
+// the capture, unless the thread's mode is relaxed.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -93,7 +93,7 @@ CUresult cuStreamCreate(Stream **out, unsigned flags) { (void)flags; take(MIB / 
 CUresult cuModuleLoadData(void **module, const void *image) { (void)image; take(2 * MIB); *module = &pool_object; return 0; }
 
 CUresult cuLaunchKernel(int *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *s, void **params, void **extra) {
-  // Loaded at its first launch.
+  // The kernel is loaded at its first launch.
   if (!(*function)++) take(3 * MIB);
   return gx * gy * gz * bx * by * bz == 6 && shared == 9 && !s && !params && !extra ? 0 : 1;
 }
@@ -175,7 +175,7 @@ CUresult cuGraphDebugDotPrint(Graph *graph, const char *path, unsigned flags) {
   return fclose(file) ? 304 : 0;
 }
 CUresult cuGraphInstantiateWithFlags(Exec **exec, Graph *graph, u64 flags) {
-  // After a failure the handle is not written.
+  // After a failure the driver does not write the handle.
   if (flags == 99) return 801;
   *exec = calloc(1, sizeof(Exec));
   (*exec)->graph = *graph;
@@ -208,7 +208,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, u
   (void)version;
   static void *self;
   if (!self) self = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  // The real driver looks into its own table: through the C library's own dlsym.
+  // The real driver looks up functions in its own table, so this one uses the C library's
+  // own dlsym.
   void *(*find)(void *, const char *) = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.34");
   if (!find) find = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.2.5");
   if (!find) find = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.17");

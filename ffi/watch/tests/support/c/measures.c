@@ -1,5 +1,5 @@
-// A program that reads its own graph memory: what the watch library recorded must be what
-// it read. It prints a line for each launch: the exec's number, and the four attributes and
+// A program that reads its own graph memory, for a comparison with what the watch library
+// recorded. For each launch it prints a line: the exec's number, and the four attributes and
 // the free memory before and after it.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// A second preloaded library, which wraps a function of the C library: what it finds with
-// RTLD_NEXT must be the C library's, whoever else is preloaded.
+// A second preloaded library, which wraps a function of the C library. With RTLD_NEXT it
+// must find the C library's function, although the watch library is also preloaded.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

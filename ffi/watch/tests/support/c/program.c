@@ -1,5 +1,5 @@
 // A CUDA program for the tests: `program WAY ACTION`. WAY is how it gets the driver's
-// functions, ACTION what it does; it prints "done" and exits with 7.
+// functions, and ACTION is what it does. It prints "done" and exits with code 7.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static void *captured(void *stream, int unfreed) {
   void *graph = NULL;
   MUST(find("cuStreamBeginCapture")(stream, 0));
   MUST(find("cuMemAllocAsync")(&address, (size_t)40 << 20, stream));
-  // A plain allocation in a capture, as PyTorch makes it.
+  // A plain allocation during a capture, made in the way of PyTorch.
   int (*exchange)(int *) = dlsym(library ? library : RTLD_DEFAULT, "cuThreadExchangeStreamCaptureMode");
   int mode = 2;
   if (exchange) exchange(&mode);
@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 3; ++i) MUST(find("cuMemAllocAsync")(&address, (size_t)12 << 20, stream));
   graph = captured(stream, !strcmp(action, "unfreed"));
   if (!strcmp(action, "failure")) {
-    exec = (void *)(size_t)0xdead0000dead;  // must not be looked at
+    exec = (void *)(size_t)0xdead0000dead;  // must not be read
     int code = find("cuGraphInstantiateWithFlags")(&exec, graph, 99ull);
     printf("instantiate %d\n", code);
     printf("launch %d\n", find("cuGraphLaunch")((void *)0, stream));
