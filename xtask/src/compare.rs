@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 
 use crate::host;
+use crate::release;
 use crate::trouble::Trouble;
 
 /// Options of `cargo xtask compare`.
@@ -36,7 +37,7 @@ pub struct Args {
 ///
 /// When one of them cannot be built, started or finished.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
-    let program = host::program(args.program.as_deref(), root)?;
+    let program = release::program(args.program.as_deref(), root)?;
     let folder = host::target_folder(root).join("compare");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let log = folder.join("sample.txt");
@@ -56,7 +57,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     ours.args(&args.options)
         .args(["--format", "json", "--output"])
         .arg(&result);
-    let code = exit_code(&mut ours)?;
+    let code = host::exit_code(&mut ours)?;
     // A check that failed is no reason not to compare; a run without a result is.
     if fs::metadata(&result).map_or(true, |file| file.len() == 0) {
         return Ok(code);
@@ -65,7 +66,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         "the sample's output and this program's result are in {}\n",
         folder.display()
     );
-    exit_code(Command::new(&program).arg("compare").arg(&log).arg(&result))
+    host::exit_code(Command::new(&program).arg("compare").arg(&log).arg(&result))
 }
 
 /// What the sample prints; it may have failed checks that it does not have, but it
@@ -93,13 +94,4 @@ fn names_a_backend(option: &OsString) -> bool {
     let option = option.to_string_lossy();
     let named = ["--backend", "--model-profile", "--model-clock"];
     named.iter().any(|name| option.starts_with(name))
-}
-
-/// Runs a command to its end, with our output.
-fn exit_code(command: &mut Command) -> anyhow::Result<ExitCode> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 
@@ -18,36 +18,8 @@ pub const WATCH_LIBRARY: Option<&str> = if cfg!(target_os = "linux") {
     None
 };
 
-/// The package of the simulated runtime as a library.
-const SIMULATED_PACKAGE: &str = "cudart-simulated";
-
 /// The package of the watch library.
-const WATCH_PACKAGE: &str = "graph-memory-watch";
-
-/// The libraries that lie beside the program: the simulated runtime, and the watch library
-/// where there is one.
-pub fn libraries() -> Vec<String> {
-    use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
-    let model = format!("{DLL_PREFIX}cudart_simulated{DLL_SUFFIX}");
-    let watch = WATCH_LIBRARY.map(str::to_owned);
-    [Some(model), watch].into_iter().flatten().collect()
-}
-
-/// The binary: the one that is named, else one built now, in release, with its libraries
-/// beside it.
-///
-/// # Errors
-///
-/// When it cannot be built.
-pub fn program(named: Option<&Path>, root: &Path) -> anyhow::Result<PathBuf> {
-    if let Some(program) = named {
-        return Ok(program.to_owned());
-    }
-    let mut packages = vec![PACKAGE, SIMULATED_PACKAGE];
-    packages.extend(WATCH_LIBRARY.map(|_| WATCH_PACKAGE));
-    build(root, "release", &packages)?;
-    Ok(binary(root, "release"))
-}
+pub const WATCH_PACKAGE: &str = "graph-memory-watch";
 
 /// Builds the library that `watch` preloads, on systems where there is one.
 ///
@@ -61,7 +33,12 @@ pub fn build_watch_library(root: &Path, profile: &str) -> anyhow::Result<()> {
     build(root, profile, &[WATCH_PACKAGE])
 }
 
-fn build(root: &Path, profile: &str, packages: &[&str]) -> anyhow::Result<()> {
+/// Builds packages with a profile.
+///
+/// # Errors
+///
+/// When cargo cannot.
+pub fn build(root: &Path, profile: &str, packages: &[&str]) -> anyhow::Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .current_dir(root)
@@ -90,4 +67,17 @@ pub fn binary(root: &Path, profile: &str) -> PathBuf {
 /// Where cargo builds.
 pub fn target_folder(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
+}
+
+/// Runs a command to its end, with this program's input and output.
+///
+/// # Errors
+///
+/// When it does not start.
+pub fn exit_code(command: &mut Command) -> anyhow::Result<ExitCode> {
+    let ended = command
+        .status()
+        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    let code = ended.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context;
 use cudart_ffi::loader::Version;
 
 use crate::doctor;
@@ -38,7 +37,7 @@ impl Args {
 }
 
 /// The profile of the workspace that is quick to build.
-const PROFILE: &str = "quick";
+pub const PROFILE: &str = "quick";
 
 /// Builds and runs graph-memory-footprint; the exit code is the program's own.
 ///
@@ -77,9 +76,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         host::build_watch_library(root, PROFILE)?;
     }
     command.arg("--").args(kernel_option).args(&args.options);
-    let status = command.status().context("cannot start cargo")?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    host::exit_code(&mut command)
 }
 
 /// The requested kernel. If no compiler was named and the driver is too old for the PTX of

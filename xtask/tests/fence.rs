@@ -141,11 +141,12 @@ fn every_crate_has_a_licence_that_may_be_packed() {
     assert_eq!(refused, Vec::<String>::new());
 }
 
-/// What cargo builds for a package: names and versions, with their features.
-fn built_for(package: &str) -> BTreeMap<String, BTreeSet<String>> {
+/// What cargo builds with these arguments: names and versions, with their features.
+fn built_for(arguments: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .current_dir(repository())
-        .args(["tree", "--locked", "--package", package])
+        .args(["tree", "--locked"])
+        .args(arguments)
         .args(["--edges", "normal,build", "--no-dedupe", "--prefix", "none"])
         .args(["--format", "{p}[{f}]"])
         .output()
@@ -167,7 +168,10 @@ fn built_for(package: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// different features would be compiled twice.
 #[test]
 fn xtask_and_the_program_build_what_both_need_once() {
-    let (xtask, program) = (built_for("xtask"), built_for("graph-memory-footprint"));
+    let (xtask, program) = (
+        built_for(&["--package", "xtask", "--no-default-features"]),
+        built_for(&["--package", "graph-memory-footprint"]),
+    );
     let shared: Vec<&String> = xtask
         .keys()
         .filter(|name| program.contains_key(*name))

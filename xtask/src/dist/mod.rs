@@ -16,6 +16,7 @@ use safe_io::Outputs;
 
 use crate::host;
 use crate::notices;
+use crate::release;
 use crate::trouble::Trouble;
 
 /// Options of `cargo xtask dist`.
@@ -83,7 +84,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     if args.wheel {
         return wheel::run(root, &args.profile, args.target.as_deref());
     }
-    let program = host::program(args.program.as_deref(), root)?;
+    let program = release::program(args.program.as_deref(), root)?;
     let outputs = Outputs::new([&program]);
     let archive = match &args.output {
         Some(archive) => Some(outputs.open(archive)?),
@@ -153,7 +154,7 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         .with_extension(env::consts::EXE_EXTENSION);
     // A copy keeps the permission to run it.
     fs::copy(&program, &binary).with_context(|| format!("cannot copy {}", program.display()))?;
-    for library in host::libraries() {
+    for library in release::libraries() {
         let built = program.with_file_name(&library);
         if !built.is_file() {
             return Err(Trouble::new(

@@ -69,7 +69,7 @@ pub struct Device {
 impl Found {
     /// Looks at this machine with the loader that the host uses.
     pub fn here(root: &Path) -> Self {
-        let kernels = crate::ptxas::committed(root).unwrap_or_default();
+        let kernels = crate::kernel::committed(root).unwrap_or_default();
         let kernels = kernels.iter().map(|file| {
             let name = file
                 .file_name()

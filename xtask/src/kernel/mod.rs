@@ -69,15 +69,6 @@ impl Kernel {
         }
     }
 
-    /// The same kernel in C++, for counting instructions.
-    pub const fn cpp(self) -> &'static str {
-        match self {
-            Self::ClockBlock => "host/benches/clock_block.cu",
-            Self::NegatedSquares => "host/benches/negated_squares.cu",
-            Self::NextRound => "host/benches/next_round.cu",
-        }
-    }
-
     /// The committed PTX of rust-cuda.
     pub const fn committed_by_rust_cuda(self) -> &'static str {
         match self {
@@ -295,6 +286,32 @@ fn embedded(root: &Path, arch: Option<&Arch>, emit: Emit, kernel: Kernel) -> any
         is_committed: true,
         is_stale,
     })
+}
+
+/// Every PTX of `clock_block` in kernels-rs/ptx, one file a compiler.
+pub fn committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = all_committed(root)?;
+    files.retain(|path| {
+        path.file_name().is_some_and(|name| {
+            name.to_string_lossy()
+                .starts_with(Kernel::ClockBlock.name())
+        })
+    });
+    Ok(files)
+}
+
+/// Every PTX in kernels-rs/ptx, of any kernel.
+pub fn all_committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let dir = root.join("kernels-rs/ptx");
+    let mut files: Vec<PathBuf> = fs::read_dir(&dir)
+        .with_context(|| format!("cannot read {}", dir.display()))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "ptx"))
+        .collect();
+    anyhow::ensure!(!files.is_empty(), "no PTX in {}", dir.display());
+    files.sort();
+    Ok(files)
 }
 
 /// Whether the committed PTX is of the source that is here, in a word.

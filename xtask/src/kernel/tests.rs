@@ -77,7 +77,7 @@ fn negated_squares_reads_its_number_and_writes_the_product_negated() {
 
 #[test]
 fn every_committed_ptx_names_the_source_that_is_here() {
-    for file in crate::ptxas::all_committed(&repository()).unwrap() {
+    for file in crate::kernel::all_committed(&repository()).unwrap() {
         let text = fs::read_to_string(&file).unwrap();
         let (made_by, body) = Provenance::split_from(&text);
         let shown = file.display();
@@ -131,7 +131,7 @@ fn rust_cudas_committed_ptx_is_of_every_kernel_that_it_compiled_and_its_head_tel
 /// still be looked for in the PTX: a volatile asm between label and branch.
 #[test]
 fn every_committed_ptx_reads_the_64_bit_clock_between_label_and_backward_branch() {
-    for file in crate::ptxas::committed(&repository()).unwrap() {
+    for file in crate::kernel::committed(&repository()).unwrap() {
         let text = fs::read_to_string(&file).unwrap();
         let line_of = |wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
             let lines = text.lines().map(str::trim).enumerate();

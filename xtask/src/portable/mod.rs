@@ -16,6 +16,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use crate::host;
+use crate::release;
 use crate::trouble::Trouble;
 pub use compiler::Compiler;
 
@@ -75,7 +76,7 @@ struct Foreign<'a> {
 ///
 /// A program that does not build or that answers differently.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
-    let native = host::program(None, root)?;
+    let native = release::program(None, root)?;
     let mut skipped = false;
     for system in [System::Aarch64, System::Windows] {
         if !args.only.is_empty() && !args.only.contains(&system) {

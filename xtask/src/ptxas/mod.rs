@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use safe_io::{Shown, visible};
 
-use crate::kernel::{Arch, Provenance};
+use crate::kernel::{self, Arch, Provenance};
 use crate::trouble::Trouble;
 use crate::wheels;
 use sass::Sass;
@@ -68,7 +68,7 @@ enum Code {
 /// refuses or a lost loop is exit code 1 after the whole table.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let files = if args.files.is_empty() {
-        all_committed(root)?
+        kernel::all_committed(root)?
     } else {
         args.files.clone()
     };
@@ -109,30 +109,6 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     }
     println!("{} files, {failures} failures", files.len());
     Ok(ExitCode::from(u8::from(failures > 0)))
-}
-
-/// Every PTX of `clock_block` in kernels-rs/ptx, one file a compiler.
-pub fn committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = all_committed(root)?;
-    files.retain(|path| {
-        path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(WAITS))
-    });
-    Ok(files)
-}
-
-/// Every PTX in kernels-rs/ptx, of any kernel.
-pub fn all_committed(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let dir = root.join("kernels-rs/ptx");
-    let mut files: Vec<PathBuf> = fs::read_dir(&dir)
-        .with_context(|| format!("cannot read {}", dir.display()))?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "ptx"))
-        .collect();
-    anyhow::ensure!(!files.is_empty(), "no PTX in {}", dir.display());
-    files.sort();
-    Ok(files)
 }
 
 struct Tools {

@@ -20,6 +20,15 @@ const PARTS: [&str; 4] = [
     "nvidia-cuda-runtime",
 ];
 
+/// The same kernel in C++.
+const fn cpp(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::ClockBlock => "host/benches/clock_block.cu",
+        Kernel::NegatedSquares => "host/benches/negated_squares.cu",
+        Kernel::NextRound => "host/benches/next_round.cu",
+    }
+}
+
 /// A kernel's length on one architecture, in instructions without NOPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lengths {
@@ -54,7 +63,7 @@ fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
                 Code::Bytes(_) => anyhow::bail!("nvdisasm does not support {}", arch.sm()),
             }
         };
-        nvcc.compile(&root.join(kernel.cpp()), &arch.sm(), &cubin)?;
+        nvcc.compile(&root.join(cpp(kernel)), &arch.sm(), &cubin)?;
         Ok(Lengths {
             arch: number,
             rustc: count(&root.join(kernel.committed()))?,
@@ -73,7 +82,7 @@ fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
 pub(super) fn report(root: &Path, strict: bool) -> anyhow::Result<u32> {
     let mut longer = 0;
     for &kernel in Kernel::value_variants() {
-        println!("{} and {} by nvcc", kernel.name(), kernel.cpp());
+        println!("{} and {} by nvcc", kernel.name(), cpp(kernel));
         let lengths = match against_nvcc(root, kernel) {
             Ok(lengths) => lengths,
             Err(error) if !strict => {
