@@ -3,16 +3,13 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use clap::builder::styling::Style;
-
 use crate::cli::ExplainArgs;
 use crate::cli::exit::{self, Stop};
 use crate::cli::output;
 use crate::experiments::{EXPERIMENTS, Experiment};
+use crate::report::style::BOLD;
 use crate::report::table::paragraph;
 use crate::rules::{self, Rule};
-
-const BOLD: Style = Style::new().bold();
 
 /// Lists the experiments.
 ///

@@ -7,7 +7,6 @@ mod series;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::builder::styling::{AnsiColor, Style};
 use safe_io::Shown;
 
 pub use series::{Pair, Point, Series, side_by_side};
@@ -15,16 +14,12 @@ pub use series::{Pair, Point, Series, side_by_side};
 use crate::cli::CompareArgs;
 use crate::cli::exit::{self, Stop};
 use crate::cli::output;
+use crate::report::style::{BOLD, DIM, GREEN, RED};
 use crate::report::table::Table;
 use crate::report::{self, units};
 use crate::results::read;
 use crate::results::{Action, BackendKind, RunResult};
 use crate::watch;
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GREEN: Style = AnsiColor::Green.on_default().bold();
-const RED: Style = AnsiColor::Red.on_default().bold();
 
 /// One of the two inputs.
 struct Side {

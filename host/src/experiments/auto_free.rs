@@ -1,7 +1,5 @@
 //! AutoFreeOnLaunch frees what the previous launch left, and nothing else.
 
-use std::time::Duration;
-
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{Result, Stream, cudaError_t};
@@ -40,13 +38,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let stream = Stream::new(lab.runtime)?;
     let mut live = Vec::new();
     for launch in 1..=LAUNCHES {
-        let launched = notebook
-            .step(format!("launch {launch} of {LAUNCHES}"), Action::Launch)
-            .graph(0)
-            .stream(0)
-            .address(address)
-            .spin_time(Duration::ZERO)
-            .done(|| exec.launch(&stream))?;
+        let launched = notebook.launch(
+            format!("launch {launch} of {LAUNCHES}"),
+            (0, address),
+            &exec,
+            &stream,
+        )?;
         live.extend(launched.live);
     }
     let launches = notebook.used_after(Action::Launch);
@@ -56,27 +53,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         vec![one_launch; LAUNCHES],
         launches,
     );
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.synchronize(&stream)?;
 
     notebook
         .step("destroy the exec", Action::Destroy)
         .graph(0)
         .done(|| exec.destroy())?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R16 R20",
-        "destroying the exec frees nothing",
-        one_launch,
-        used,
-    );
+    notebook.check_used("R16 R20", "destroying the exec frees nothing", one_launch);
     notebook
         .step("trim after the exec is destroyed", Action::Trim)
         .done(|| memory.trim())?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R42 M5", "a trim returns nothing either", one_launch, used);
+    notebook.check_used("R42 M5", "a trim returns nothing either", one_launch);
 
     // All launches allocate at one address, so cudaFree gets the same argument for each:
     // the number of frees that succeed is the number of live allocations.

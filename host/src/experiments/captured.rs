@@ -25,7 +25,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let one_launch = lab.launch_footprint_bytes();
     let spin_time = lab.choices.fixed_spin_time.unwrap_or(SHORT_SPIN_TIME);
-    let memory = lab.device.graph_memory();
     let pool = lab.device.default_pool()?;
     let in_pool_before = pool.reserved_bytes()?;
     let stream = Stream::new(lab.runtime)?;
@@ -46,7 +45,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let footprint = notebook.last().used_bytes;
     stream.synchronize()?;
     by_hand.destroy()?;
-    notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+    notebook.trim()?;
 
     let (graph, address) = notebook
         .step(
@@ -56,8 +55,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .graph(1)
         .done(|| capture(lab, &stream, spin_time, Frees::Yes))?;
     notebook.allocation("x", 1, address, lab.choices.allocation_bytes);
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R17 R31", "capturing an allocation maps no memory", 0, used);
+    notebook.check_used("R17 R31", "capturing an allocation maps no memory", 0);
     let exec = graph.instantiate()?;
     let second = notebook
         .step("instantiate it again", Action::Refuse)
@@ -76,19 +74,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .address(address)
         .spin_time(spin_time)
         .done(|| exec.launch(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    notebook.check_used(
         "R17 R48",
         "the captured graph has the footprint of the graph built by hand",
         footprint,
-        used,
     );
-    notebook.check_bytes(
-        "R48",
-        "this is the footprint of one launch",
-        one_launch,
-        used,
-    );
+    notebook.check_used("R48", "this is the footprint of one launch", one_launch);
     notebook.check_count(
         "R17",
         "the captured graph frees its allocation itself",
@@ -144,13 +135,7 @@ fn without_a_free<'rt>(
         .done(|| capture(lab, stream, Duration::ZERO, Frees::No))?;
     notebook.allocation("x", 2, address, lab.choices.allocation_bytes);
     let exec = graph.instantiate()?;
-    let launched = notebook
-        .step("launch it", Action::Launch)
-        .graph(2)
-        .stream(0)
-        .address(address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(stream))?;
+    let launched = notebook.launch("launch it", (2, address), &exec, stream)?;
     notebook.check_count(
         "R14 R17",
         "a captured allocation without a free is left allocated after the launch",

@@ -38,13 +38,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let grown: Vec<_> = (1..=lab.choices.graphs as u64)
         .map(|launches| launches * one_launch)
         .collect();
-    let measured = notebook.used_after(Action::Launch);
-    notebook.check_series(
-        "R36",
-        "each launch adds the footprint of one launch",
-        grown,
-        measured,
-    );
+    notebook.check_launches("R36", "each launch adds the footprint of one launch", grown);
     let at_end = notebook
         .used_after(Action::Synchronize)
         .last()

@@ -1,7 +1,5 @@
 //! Conditional nodes: the rounds of a WHILE use memory of the graph around it.
 
-use std::time::Duration;
-
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{
@@ -98,21 +96,13 @@ fn loop_of(
     notebook.allocation("x", index, address, bench.bytes());
     bench.stream.write(&bench.output, &[0])?;
     for (launch, label) in ["launch it", "launch it again"].into_iter().enumerate() {
-        let _ = notebook
-            .step(label, Action::Launch)
-            .graph(index)
-            .stream(0)
-            .address(address)
-            .spin_time(Duration::ZERO)
-            .done(|| exec.launch(&bench.stream))?;
+        let _ = notebook.launch(label, (index, address), &exec, &bench.stream)?;
         bench.stream.synchronize()?;
-        let used = notebook.last().used_bytes;
         let times = if launch == 0 { "" } else { ", relaunched" };
-        notebook.check_bytes(
+        notebook.check_used(
             "R31 R48",
             &format!("{rounds} rounds{times}: the footprint of one launch"),
             one_launch,
-            used,
         );
     }
     let found: Vec<i32> = bench.stream.read(&bench.output, 1)?;
@@ -170,20 +160,12 @@ fn order_passes_through(bench: &Bench<'_, '_>, notebook: &mut Notebook<'_>) -> R
         .graph(index)
         .address(x.address)
         .done(|| graph.instantiate())?;
-    let _ = notebook
-        .step("launch it", Action::Launch)
-        .graph(index)
-        .stream(0)
-        .address(x.address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(&bench.stream))?;
+    let _ = notebook.launch("launch it", (index, x.address), &exec, &bench.stream)?;
     bench.stream.synchronize()?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    notebook.check_used(
         "R3 R48",
         "both allocations together have the footprint of one",
         bench.lab.launch_footprint_bytes(),
-        used,
     );
     exec.destroy()
 }

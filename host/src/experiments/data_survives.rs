@@ -242,13 +242,12 @@ fn fill<'rt>(
     exec: &GraphExec<'rt>,
     address: DeviceAddress,
 ) -> Result<Vec<LiveAllocation<'rt>>> {
-    let launched = notebook
-        .step("launch the graph that fills it", Action::Launch)
-        .graph(2)
-        .stream(0)
-        .address(address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(&bench.stream))?;
+    let launched = notebook.launch(
+        "launch the graph that fills it",
+        (2, address),
+        exec,
+        &bench.stream,
+    )?;
     Ok(launched.live)
 }
 

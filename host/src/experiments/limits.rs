@@ -1,7 +1,5 @@
 //! Calls that CUDA refuses for graphs with memory nodes, and their error codes.
 
-use std::time::Duration;
-
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{DeviceAddress, Graph, Node, Result, Stream, cudaError_t};
@@ -54,21 +52,11 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         cudaError_t::INVALID_VALUE,
         &outside,
     );
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R31", "the refused calls mapped no memory", 0, used);
+    notebook.check_used("R31", "the refused calls mapped no memory", 0);
 
     let stream = Stream::new(lab.runtime)?;
-    let _ = notebook
-        .step("launch", Action::Launch)
-        .graph(0)
-        .stream(0)
-        .address(alloc.address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(&stream))?;
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    let _ = notebook.launch("launch", (0, alloc.address), &exec, &stream)?;
+    notebook.synchronize(&stream)?;
     let outside = refuse(
         notebook,
         "cudaFree an allocation that the graph freed",
@@ -80,8 +68,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         cudaError_t::INVALID_VALUE,
         &outside,
     );
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R13", "the graph's memory stays mapped", one_launch, used);
+    notebook.check_used("R13", "the graph's memory stays mapped", one_launch);
 
     exec.destroy()?;
     let next = notebook
@@ -166,13 +153,12 @@ fn free_twice<'rt>(
 ) -> Result<()> {
     let (exec, address) = super::graphs::alloc_only(lab)?;
     notebook.allocation("y", 1, address, lab.choices.allocation_bytes);
-    let launched = notebook
-        .step("launch a graph that frees nothing", Action::Launch)
-        .graph(1)
-        .stream(0)
-        .address(address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(stream))?;
+    let launched = notebook.launch(
+        "launch a graph that frees nothing",
+        (1, address),
+        &exec,
+        stream,
+    )?;
     notebook
         .step("cudaFree", Action::Free)
         .address(address)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::milliseconds;
 use crate::results::{Action, Allocation, Check, OverlapProof, Quantity, Step, Verdict};
-use cuda_graphs::{DeviceAddress, GraphMemory, Result, Snapshot};
+use cuda_graphs::{DeviceAddress, GraphExec, GraphMemory, Launched, Result, Snapshot, Stream};
 
 /// Records the steps, checks and allocations of one experiment.
 #[derive(Debug)]
@@ -67,10 +67,39 @@ impl<'rt> Notebook<'rt> {
         Ok(())
     }
 
+    /// Trims.
+    pub fn trim(&mut self) -> Result<()> {
+        let memory = self.memory;
+        self.step("trim", Action::Trim).done(|| memory.trim())
+    }
+
+    /// Waits for stream 0.
+    pub fn synchronize(&mut self, stream: &Stream<'_>) -> Result<()> {
+        self.step("synchronize", Action::Synchronize)
+            .stream(0)
+            .done(|| stream.synchronize())
+    }
+
+    /// Launches a graph, by its number and the address of its allocation, into stream 0.
+    /// Its kernels do not spin.
+    pub fn launch<'g>(
+        &mut self,
+        label: impl Into<String>,
+        (graph, address): (usize, DeviceAddress),
+        exec: &GraphExec<'g>,
+        stream: &Stream<'g>,
+    ) -> Result<Launched<'g>> {
+        self.step(label, Action::Launch)
+            .graph(graph)
+            .stream(0)
+            .address(address)
+            .spin_time(Duration::ZERO)
+            .done(|| exec.launch(stream))
+    }
+
     /// Trims, and checks that this leaves nothing used and nothing reserved.
     pub fn trim_to_nothing(&mut self, rule: &str, claim: &str) -> Result<()> {
-        let memory = self.memory;
-        self.step("trim", Action::Trim).done(|| memory.trim())?;
+        self.trim()?;
         let after = self.last();
         self.check_bytes(
             rule,
@@ -164,6 +193,16 @@ impl<'rt> Notebook<'rt> {
             Quantity::Bytes(measured),
             holds,
         );
+    }
+
+    /// Checks the bytes used after the last step.
+    pub fn check_used(&mut self, rule: &str, claim: &str, expected: u64) {
+        self.check_bytes(rule, claim, expected, self.last().used_bytes);
+    }
+
+    /// Checks the bytes used after each launch.
+    pub fn check_launches(&mut self, rule: &str, claim: &str, expected: Vec<u64>) {
+        self.check_series(rule, claim, expected, self.used_after(Action::Launch));
     }
 
     /// Checks a lower bound.

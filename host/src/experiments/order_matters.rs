@@ -27,7 +27,6 @@ const PAIRS: usize = 3;
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let one_launch = lab.launch_footprint_bytes();
-    let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
     let ((chained, chain), (forked, fork)) = notebook
@@ -61,18 +60,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .spin_time(Duration::ZERO)
         .done(|| chained.launch(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    notebook.check_used(
         "R3 R48",
         "in a chain: the footprint of one pair",
         one_launch,
-        used,
     );
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
-    notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+    notebook.synchronize(&stream)?;
+    notebook.trim()?;
 
     let _ = notebook
         .step("launch the pairs in parallel", Action::Launch)
@@ -80,17 +74,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .spin_time(Duration::ZERO)
         .done(|| forked.launch(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    notebook.check_used(
         "R4 M16",
         "in parallel: the footprint of three pairs",
         PAIRS as u64 * one_launch,
-        used,
     );
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.synchronize(&stream)?;
     chained.destroy()?;
     forked.destroy()?;
     notebook.trim_to_nothing("R42", "a trim returns everything")

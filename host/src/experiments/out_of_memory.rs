@@ -64,20 +64,18 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .step("instantiate one more", Action::Instantiate)
         .graph(lab.choices.graphs)
         .done(|| alloc_only_of(lab, REFUSED_BLOCKS * block))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R31", "instantiating maps no memory", 0, used);
+    notebook.check_used("R31", "instantiating maps no memory", 0);
 
     let stream = Stream::new(lab.runtime)?;
     let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.choices.graphs);
     for (index, (exec, address)) in execs.iter().enumerate() {
         notebook.allocation("x", index, *address, bytes);
-        let launched = notebook
-            .step(format!("launch graph {index}"), Action::Launch)
-            .graph(index)
-            .stream(0)
-            .address(*address)
-            .spin_time(Duration::ZERO)
-            .done(|| exec.launch(&stream))?;
+        let launched = notebook.launch(
+            format!("launch graph {index}"),
+            (index, *address),
+            exec,
+            &stream,
+        )?;
         live.extend(launched.live);
     }
     let all = graphs * bytes;
@@ -169,16 +167,12 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     if let Ok(launched) = again {
         live.extend(launched.live);
     }
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.synchronize(&stream)?;
     notebook
         .step("free all allocations", Action::Free)
         .done(|| live.into_iter().try_for_each(LiveAllocation::free))?;
 
-    let memory = lab.device.graph_memory();
-    notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+    notebook.trim()?;
     let after = notebook.last();
     notebook.check_bytes("R42", "after a trim nothing is used", 0, after.used_bytes);
     notebook.check_at_most(

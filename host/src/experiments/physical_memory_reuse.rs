@@ -36,8 +36,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
                 .map(|_| alloc_spin_free(lab, spin_time))
                 .collect::<Result<Vec<_>>>()
         })?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R31", "instantiating maps no memory", 0, used);
+    notebook.check_used("R31", "instantiating maps no memory", 0);
     let addresses: BTreeSet<_> = graphs.iter().map(|&(_, address)| address).collect();
     notebook.check_count(
         "R5",
@@ -55,9 +54,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let stream = Stream::new(lab.runtime)?;
     let order = std::iter::once(0).chain(0..lab.choices.graphs);
     for (launch, index) in order.enumerate() {
-        let Some((exec, address)) = graphs.get(index) else {
-            break;
-        };
+        let (exec, address) = &graphs[index];
         let label = match launch {
             1 => "launch graph 0 again".to_owned(),
             _ => format!("launch graph {index}"),
@@ -78,12 +75,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         launches,
     );
 
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R34", "finished graphs stay mapped", one_launch, used);
+    notebook.synchronize(&stream)?;
+    notebook.check_used("R34", "finished graphs stay mapped", one_launch);
     for (exec, _) in graphs {
         exec.destroy()?;
     }

@@ -1,7 +1,5 @@
 //! A graph with a live allocation cannot be launched again; three ways to free it.
 
-use std::time::Duration;
-
 use super::graphs::alloc_only;
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
@@ -54,10 +52,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         "R18 M7",
         "launching with a live allocation returns error 1",
     )?;
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.synchronize(&stream)?;
     refuse(
         notebook,
         &exec,
@@ -136,13 +131,7 @@ fn launch<'rt>(
     address: DeviceAddress,
     label: &str,
 ) -> Result<Vec<LiveAllocation<'rt>>> {
-    let launched = notebook
-        .step(label, Action::Launch)
-        .graph(0)
-        .stream(0)
-        .address(address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(stream))?;
+    let launched = notebook.launch(label, (0, address), exec, stream)?;
     Ok(launched.live)
 }
 

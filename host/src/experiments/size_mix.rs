@@ -28,7 +28,6 @@ const MULTIPLES: [u64; 3] = [1, 2, 4];
 
 fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let one_launch = lab.launch_footprint_bytes();
-    let memory = lab.device.graph_memory();
     notebook.baseline()?;
 
     let graphs = instantiate(lab, notebook, Duration::ZERO)?;
@@ -51,11 +50,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         let expected = largest_so_far(order).map(|multiple| multiple * one_launch);
         let measured = notebook.used_after(Action::Launch).split_off(before);
         notebook.check_series("R35", claim, expected.to_vec(), measured);
-        notebook
-            .step("synchronize", Action::Synchronize)
-            .stream(0)
-            .done(|| stream.synchronize())?;
-        notebook.step("trim", Action::Trim).done(|| memory.trim())?;
+        notebook.synchronize(&stream)?;
+        notebook.trim()?;
     }
     for (exec, _) in graphs {
         exec.destroy()?;
@@ -111,9 +107,7 @@ fn launch<'rt>(
     (stream, stream_index): (&Stream<'rt>, usize),
     spin_time: Duration,
 ) -> Result<()> {
-    let (Some((exec, address)), Some(multiple)) = (graphs.get(graph), MULTIPLES.get(graph)) else {
-        return Ok(());
-    };
+    let ((exec, address), multiple) = (&graphs[graph], MULTIPLES[graph]);
     let _ = notebook
         .step(
             format!("launch the {multiple}x graph on stream {stream_index}"),
@@ -151,7 +145,7 @@ fn on_streams(lab: &Lab<'_>, notebook: &mut Notebook<'_>, spin_time: Duration) -
 fn largest_so_far(order: [usize; 3]) -> [u64; 3] {
     let mut largest = 0;
     order.map(|graph| {
-        largest = MULTIPLES.get(graph).copied().unwrap_or(0).max(largest);
+        largest = MULTIPLES[graph].max(largest);
         largest
     })
 }

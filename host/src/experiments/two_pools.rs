@@ -58,17 +58,13 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
 
     let (exec, address) = alloc_spin_free(lab, Duration::ZERO)?;
     notebook.allocation("x", 0, address, lab.choices.allocation_bytes);
-    let _ = notebook
-        .step("launch a graph that allocates and frees", Action::Launch)
-        .graph(0)
-        .stream(0)
-        .address(address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(&stream))?;
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    let _ = notebook.launch(
+        "launch a graph that allocates and frees",
+        (0, address),
+        &exec,
+        &stream,
+    )?;
+    notebook.synchronize(&stream)?;
     let graphs = notebook.last();
     notebook.check_bytes(
         "R44",
@@ -98,12 +94,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         0,
         pool.reserved_bytes()?,
     );
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    notebook.check_used(
         "R44",
         "cudaMemPoolTrimTo does not affect graph memory",
         one_launch,
-        used,
     );
 
     notebook
@@ -114,13 +108,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook
         .step("cudaDeviceGraphMemTrim", Action::Trim)
         .done(|| memory.trim())?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R42 R44",
-        "cudaDeviceGraphMemTrim returns graph memory",
-        0,
-        used,
-    );
+    notebook.check_used("R42 R44", "cudaDeviceGraphMemTrim returns graph memory", 0);
     notebook.check_bytes(
         "R44",
         "cudaDeviceGraphMemTrim does not affect the stream-ordered pool",

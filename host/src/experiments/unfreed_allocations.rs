@@ -1,7 +1,5 @@
 //! An allocation without a free node stays allocated until the program frees it.
 
-use std::time::Duration;
-
 use super::graphs::alloc_only;
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
@@ -48,24 +46,21 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     let stream = Stream::new(lab.runtime)?;
     let mut live: Vec<LiveAllocation<'_>> = Vec::with_capacity(lab.choices.graphs);
     for (index, (exec, address)) in graphs.iter().enumerate() {
-        let launched = notebook
-            .step(format!("launch graph {index}"), Action::Launch)
-            .graph(index)
-            .stream(0)
-            .address(*address)
-            .spin_time(Duration::ZERO)
-            .done(|| exec.launch(&stream))?;
+        let launched = notebook.launch(
+            format!("launch graph {index}"),
+            (index, *address),
+            exec,
+            &stream,
+        )?;
         live.extend(launched.live);
     }
     let grown: Vec<_> = (1..=lab.choices.graphs as u64)
         .map(|launches| launches * one_launch)
         .collect();
-    let measured = notebook.used_after(Action::Launch);
-    notebook.check_series(
+    notebook.check_launches(
         "R14 R36",
         "each launch adds the footprint of one launch",
         grown,
-        measured,
     );
     notebook.check_count(
         "R14",
@@ -73,28 +68,22 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         lab.choices.graphs,
         live.len(),
     );
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.synchronize(&stream)?;
 
     notebook
         .step("trim with live allocations", Action::Trim)
         .done(|| memory.trim())?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    notebook.check_used(
         "R42",
         "a trim returns nothing while the allocations are live",
         all,
-        used,
     );
 
     let count = live.len();
     notebook
         .step(format!("free {count} allocations"), Action::Free)
         .done(|| live.into_iter().try_for_each(LiveAllocation::free))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R9 R41", "freeing returns nothing to the system", all, used);
+    notebook.check_used("R9 R41", "freeing returns nothing to the system", all);
 
     notebook.trim_to_nothing(
         "R43",

@@ -43,39 +43,17 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         .stream(0)
         .address(address)
         .done(|| exec.upload(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes("R32", "an upload maps the graph's memory", one_launch, used);
-    let _ = notebook
-        .step("launch after the upload", Action::Launch)
-        .graph(0)
-        .stream(0)
-        .address(address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R33",
-        "the launch after it maps nothing more",
-        one_launch,
-        used,
-    );
+    notebook.check_used("R32", "an upload maps the graph's memory", one_launch);
+    let _ = notebook.launch("launch after the upload", (0, address), &exec, &stream)?;
+    notebook.check_used("R33", "the launch after it maps nothing more", one_launch);
     notebook
         .step("upload another graph", Action::Upload)
         .graph(1)
         .stream(0)
         .address(other_address)
         .done(|| other.upload(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
-        "R35",
-        "uploads into one stream share memory",
-        one_launch,
-        used,
-    );
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.check_used("R35", "uploads into one stream share memory", one_launch);
+    notebook.synchronize(&stream)?;
     notebook.trim_to_nothing("R33 R42", "a trim undoes an upload")?;
 
     let times = Times::measure(lab, &exec, &stream)?;

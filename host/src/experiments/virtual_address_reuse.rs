@@ -1,7 +1,5 @@
 //! Within one graph, an allocation may get the address of an earlier one.
 
-use std::time::Duration;
-
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
 use cuda_graphs::{Result, Stream};
@@ -43,19 +41,11 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.check_address("R3", "B gets A's address", a.address, b.address);
 
     let stream = Stream::new(lab.runtime)?;
-    let launched = notebook
-        .step("launch", Action::Launch)
-        .graph(0)
-        .stream(0)
-        .address(a.address)
-        .spin_time(Duration::ZERO)
-        .done(|| exec.launch(&stream))?;
-    let used = notebook.last().used_bytes;
-    notebook.check_bytes(
+    let launched = notebook.launch("launch", (0, a.address), &exec, &stream)?;
+    notebook.check_used(
         "R48",
         "two allocations take the footprint of one launch",
         one_launch,
-        used,
     );
     notebook.check_at_least(
         "M1",
@@ -70,10 +60,7 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         launched.live.len(),
     );
 
-    notebook
-        .step("synchronize", Action::Synchronize)
-        .stream(0)
-        .done(|| stream.synchronize())?;
+    notebook.synchronize(&stream)?;
     exec.destroy()?;
     notebook.trim_to_nothing("R42", "a trim returns everything")
 }

@@ -9,6 +9,7 @@ mod markup;
 pub mod plan_page;
 mod sharing;
 mod shown;
+pub(crate) mod style;
 mod svg;
 pub(crate) mod table;
 mod text;

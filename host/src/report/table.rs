@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::builder::styling::Style;
 
-const DIM: Style = Style::new().dimmed();
+use super::style::DIM;
 
 /// Columns of a paragraph.
 const PARAGRAPH: usize = 84;

@@ -2,18 +2,14 @@
 
 use std::io::{self, Write};
 
-use clap::builder::styling::{AnsiColor, Style};
-
 use super::Reporter;
+use super::style::{self, BOLD, DIM, RED};
 use super::table::{Table, paragraph};
 use super::units;
 use crate::results::{
     BackendKind, Check, Cycle, DeviceResult, ExperimentResult, Growth, MemoryKind, Repeat,
     RunResult, Step, Trend, Verdict,
 };
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
 
 /// Length of the longest bar in columns, if the width is not known.
 const BAR: usize = 16;
@@ -210,9 +206,8 @@ fn experiment(number: usize, experiment: &ExperimentResult, columns: Option<usiz
     text.push('\n');
     text += &checks(&experiment.checks);
     if let Some(error) = &experiment.error {
-        let red = style(Verdict::Fail);
         text += &format!(
-            "   {red}ERROR{red:#} {} failed: {} {} ({})\n         try: {}\n",
+            "   {RED}ERROR{RED:#} {} failed: {} {} ({})\n         try: {}\n",
             error.call, error.code, error.name, error.text, error.advice
         );
     }
@@ -278,7 +273,7 @@ fn checks(checks: &[Check]) -> String {
             units::quantity(&check.measured),
         ];
         table.row_with_tail(cells, format!("{DIM}{}{DIM:#}", check.rule));
-        table.mark(style(check.verdict), check.verdict.as_str());
+        table.mark(style::of(check.verdict), check.verdict.as_str());
         table.note(check.reason.as_deref().unwrap_or_default());
     }
     table.text()
@@ -304,7 +299,7 @@ fn repeat(repeat: &Repeat) -> String {
             measured(last, trend.memory),
         ];
         table.row_with_tail(cells, units::trend(trend));
-        table.mark(style(trend.verdict), trend.verdict.as_str());
+        table.mark(style::of(trend.verdict), trend.verdict.as_str());
         table.note(trend.reason.as_deref().unwrap_or_default());
     }
     text + &table.text()
@@ -379,15 +374,6 @@ fn widest(verdicts: impl Iterator<Item = Verdict>) -> usize {
 
 /// The verdict, coloured, in this many columns.
 fn mark(verdict: Verdict, width: usize) -> String {
-    let style = style(verdict);
+    let style = style::of(verdict);
     format!("{style}{:<width$}{style:#}", verdict.as_str())
-}
-
-fn style(verdict: Verdict) -> Style {
-    let color = match verdict {
-        Verdict::Pass => AnsiColor::Green,
-        Verdict::Inconclusive => AnsiColor::Yellow,
-        Verdict::Fail => AnsiColor::Red,
-    };
-    color.on_default().bold()
 }

@@ -1,13 +1,13 @@
 //! Two recordings beside each other: before and after a change, which graph grew.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 
 use safe_io::Shown;
 
 use super::findings::signed;
 use super::result::{Use, WatchResult};
-use super::text::{execs_of, first_of, nodes, short};
+use super::text::{first_of, nodes, short};
+use crate::report::table::Table;
 use crate::report::units;
 
 /// One row: what, before, after.
@@ -23,28 +23,21 @@ pub fn table(before: &WatchResult, after: &WatchResult) -> (String, usize) {
     let mut rows = devices(before, after);
     rows.extend(graphs(before, after));
     let differ = rows.iter().filter(|row| row.before != row.after).count();
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "{:>12} {:>12} {:>12}",
-        "before", "after", "difference"
-    );
+    let mut table = Table::new(["memory", "before", "after", "difference"]);
     for row in rows {
-        let _ = writeln!(
-            text,
-            "{:>12} {:>12} {:>12}  {}",
+        let difference = match row.after - row.before {
+            0 => "equal".to_owned(),
+            more if more > 0 => format!("+{}", signed(more)),
+            less => signed(less),
+        };
+        table.row([
+            Shown(row.what).to_string(),
             signed(row.before),
             signed(row.after),
-            match row.after - row.before {
-                0 => "equal".to_owned(),
-                more if more > 0 => format!("+{}", signed(more)),
-                less => signed(less),
-            },
-            Shown(row.what)
-        );
+            difference,
+        ]);
     }
-    (text, differ)
+    (table.text(), differ)
 }
 
 /// The accounts of all devices and processes, by what memory is used for.
@@ -58,16 +51,7 @@ fn devices(before: &WatchResult, after: &WatchResult) -> Vec<Row> {
         }
         uses
     };
-    let (before, after) = (sum(before), sum(after));
-    let uses: std::collections::BTreeSet<Use> =
-        before.keys().chain(after.keys()).copied().collect();
-    uses.into_iter()
-        .map(|what| Row {
-            what: what.as_str().to_owned(),
-            before: before.get(&what).copied().unwrap_or(0),
-            after: after.get(&what).copied().unwrap_or(0),
-        })
-        .collect()
+    beside(sum(before), sum(after), |what| what.as_str().to_owned())
 }
 
 /// Kinds of graphs, by origin, nodes and requested bytes: what each took.
@@ -85,21 +69,25 @@ fn graphs(before: &WatchResult, after: &WatchResult) -> Vec<Row> {
                     nodes(graph),
                     units::bytes(graph.requested_bytes)
                 );
-                let taken = group.taken_bytes();
-                debug_assert!(execs_of(process, group).count() == group.execs.len());
-                *kinds.entry(name).or_default() += taken;
+                *kinds.entry(name).or_default() += group.taken_bytes();
             }
         }
         kinds
     };
-    let (before, after) = (kinds(before), kinds(after));
-    let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    names
-        .into_iter()
-        .map(|name| Row {
-            what: name.clone(),
-            before: before.get(name).copied().unwrap_or(0),
-            after: after.get(name).copied().unwrap_or(0),
-        })
-        .collect()
+    beside(kinds(before), kinds(after), String::clone)
+}
+
+/// A row for each key of either.
+fn beside<K: Ord>(
+    before: BTreeMap<K, i64>,
+    after: BTreeMap<K, i64>,
+    name: impl Fn(&K) -> String,
+) -> Vec<Row> {
+    let keys: BTreeSet<&K> = before.keys().chain(after.keys()).collect();
+    let row = |key| Row {
+        what: name(key),
+        before: before.get(key).copied().unwrap_or(0),
+        after: after.get(key).copied().unwrap_or(0),
+    };
+    keys.into_iter().map(row).collect()
 }

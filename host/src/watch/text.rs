@@ -3,19 +3,15 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use clap::builder::styling::{AnsiColor, Style};
 use safe_io::Shown;
 
 use super::findings::signed;
 use super::result::{
     Blind, DeviceResult, End, Finding, GraphResult, Group, ProcessResult, Use, WatchResult,
 };
+use crate::report::style::{BOLD, DIM, RED, YELLOW};
+use crate::report::table::Table;
 use crate::report::{shown, units};
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const RED: Style = AnsiColor::Red.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Findings that the text shows; the page and the JSON have all.
 const MOST_FINDINGS: usize = 8;
@@ -188,33 +184,39 @@ fn device(process: &ProcessResult, device: &DeviceResult, out: &mut dyn Write) -
 fn graphs(process: &ProcessResult, rows: usize, out: &mut dyn Write) -> io::Result<()> {
     let shown = if rows == 0 { usize::MAX } else { rows };
     writeln!(out, "\n  graphs, what took most first:")?;
-    writeln!(
-        out,
-        "  {DIM}{:>5}  {:>10} {:>10} {:>11} {:>11} {:>9} {:>9}  from{DIM:#}",
-        "execs", "requested", "footprint", "pool growth", "in captures", "unfreed", "launches"
-    )?;
+    let mut table = Table::new([
+        "execs",
+        "requested",
+        "footprint",
+        "pool growth",
+        "in captures",
+        "unfreed",
+        "launches",
+    ])
+    .with_tail("from");
     for group in process.groups.iter().take(shown) {
         let Some(graph) = first_of(process, group) else {
             continue;
         };
         let launches: u64 = execs_of(process, group).map(|graph| graph.launches).sum();
         let origin = graph.origin.as_deref().map_or("unknown", short);
-        let footprint = graph
-            .footprint_bytes
-            .map_or("not known".to_owned(), units::bytes);
-        writeln!(
-            out,
-            "  {:>5}  {:>10} {:>10} {:>11} {:>11} {:>9} {:>9}  {}",
-            group.execs.len(),
-            units::bytes(graph.requested_bytes),
-            footprint,
-            signed(group.pool_growth_bytes),
-            signed(group.captured_plain_bytes),
-            units::bytes(graph.unfreed_bytes),
-            launches,
-            Shown(format!("{origin}: {}{}", nodes(graph), flags(graph.flags)))
-        )?;
+        let from = format!("{origin}: {}{}", nodes(graph), flags(graph.flags));
+        table.row_with_tail(
+            [
+                group.execs.len().to_string(),
+                units::bytes(graph.requested_bytes),
+                graph
+                    .footprint_bytes
+                    .map_or("not known".to_owned(), units::bytes),
+                signed(group.pool_growth_bytes),
+                signed(group.captured_plain_bytes),
+                units::bytes(graph.unfreed_bytes),
+                launches.to_string(),
+            ],
+            Shown(from).to_string(),
+        );
     }
+    out.write_all(table.text().as_bytes())?;
     let left_out = process.groups.len().saturating_sub(shown);
     if left_out > 0 {
         writeln!(

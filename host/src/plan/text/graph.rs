@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::{BOLD, DIM, RED, YELLOW, bar};
+use super::bar;
+use crate::report::style::{BOLD, DIM, RED, YELLOW};
 use crate::report::table::{Cut, Table};
+use crate::report::units::{bytes, count};
 use graph_memory_plan::findings::{Finding, FindingKind, Severity};
 use graph_memory_plan::result::{AddressSource, AllocationPlan, Gpu, GraphPlan, MemoryPlan};
-use graph_memory_plan::units::{bytes, count};
 
 /// Names shown of the allocations that share a range.
 const NAMES: usize = 4;

@@ -5,19 +5,12 @@ mod schedule;
 
 use std::io::{self, Write};
 
-use clap::builder::styling::{AnsiColor, Style};
-
 use graph_memory_plan::result::Plan;
-use graph_memory_plan::units::{bytes, count};
 use safe_io::Shown;
 
+use crate::report::style::{BOLD, DIM};
 use crate::report::table::{Cut, Table};
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GREEN: Style = AnsiColor::Green.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-const RED: Style = AnsiColor::Red.on_default().bold();
+use crate::report::units::{bytes, count};
 
 /// Columns that a bar takes at its longest.
 const BAR: usize = 20;

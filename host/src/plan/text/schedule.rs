@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::{BOLD, GREEN, RED, YELLOW, bar};
+use super::bar;
+use crate::report::style::{self, BOLD, RED, YELLOW};
 use crate::report::table::{Cut, Table};
+use crate::report::units::{bytes, count};
 use crate::results::Verdict;
 use graph_memory_plan::result::{Outcome, PlannedBy, Schedule};
-use graph_memory_plan::units::{bytes, count};
 
 pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{BOLD}{}{BOLD:#}", schedule.name)?;
@@ -109,11 +110,7 @@ fn verdict(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<
         return Ok(());
     };
     let verdict = Verdict::from(verification.verdict);
-    let style = match verdict {
-        Verdict::Pass => GREEN,
-        Verdict::Inconclusive => YELLOW,
-        Verdict::Fail => RED,
-    };
+    let style = style::of(verdict);
     writeln!(
         out,
         "   {style}{}{style:#} {} as planned; {} of {} addresses as planned",

@@ -1,0 +1,20 @@
+//! The styles of all texts.
+
+use clap::builder::styling::{AnsiColor, Style};
+
+use crate::results::Verdict;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+
+/// The style of a verdict.
+pub(crate) fn of(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Pass => GREEN,
+        Verdict::Inconclusive => YELLOW,
+        Verdict::Fail => RED,
+    }
+}
