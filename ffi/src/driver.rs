@@ -79,7 +79,8 @@ macro_rules! define_driver {
             ///
             /// # Safety
             ///
-            /// As for [`Functions::bind`](crate::Functions::bind), for the CUDA driver.
+            /// The same as for [`Functions::bind`](crate::Functions::bind), for the CUDA
+            /// driver.
             pub unsafe fn bind(
                 mut resolve: impl FnMut(&'static CStr) -> Option<NonNull<c_void>>,
             ) -> Result<Self, crate::table::MissingSymbols> {

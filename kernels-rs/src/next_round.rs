@@ -45,7 +45,7 @@ pub unsafe extern "ptx-kernel" fn next_round(handle: u64, rounds: *mut u32, want
 #[inline(always)]
 #[cfg_attr(not(any(target_os = "cuda", test)), allow(dead_code))]
 unsafe fn count(rounds: *mut u32, wanted: u64) -> u32 {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller's promise.
     unsafe {
         // In 64 bits, cut off: the core that rustc compiles this with has no more.
         let next = (*rounds as u64).wrapping_add(1) as u32;

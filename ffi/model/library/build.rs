@@ -1,10 +1,11 @@
 //! Link arguments of `libcudart_simulated.so` on Linux.
 //!
-//! Programs that were linked with NVIDIA's libcudart ask for its symbols by version
-//! (`libcudart.so.12`). The dynamic loader accepts symbols without a version for that, but
-//! warns unless the library defines the version, which `versions.map` makes it do. Only
-//! LLD takes it beside the script that rustc passes, so a small library is linked first to
-//! see whether the linker at hand does; LLD is what rustc uses on x86-64.
+//! Programs that were linked with NVIDIA's libcudart look up its symbols with a version
+//! (`libcudart.so.12`). The dynamic linker also accepts symbols without a version, but then
+//! prints a warning unless the library defines that version. `versions.map` defines it.
+//! Only LLD accepts this file in addition to the version script that rustc passes. A small
+//! library is therefore linked first, to find out whether the linker accepts it. On x86-64,
+//! rustc uses LLD.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return;
     }
-    // What cuGetProcAddress gives is this library's function, even where a preloaded one
-    // has the same name.
+    // cuGetProcAddress must return this library's function, even if a preloaded library
+    // exports the same name.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
     let (Some(root), Some(out)) = (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR"))
     else {
@@ -32,7 +33,7 @@ fn main() {
     }
 }
 
-/// Whether rustc links a shared library with an argument, as cargo would have it do it.
+/// Whether rustc can link a shared library with this argument, using the settings of cargo.
 fn links(out: &Path, argument: &str) -> bool {
     let source = out.join("probe.rs");
     let text = "#[unsafe(no_mangle)] pub extern \"C\" fn probe() {}\n";

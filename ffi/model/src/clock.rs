@@ -1,23 +1,24 @@
-//! When things happen: the host's time, or a time that only the program moves.
+//! The clocks of the simulation: the host's time, or a time that only the program's calls
+//! advance.
 
 use std::time::{Duration, Instant};
 
 /// A point in simulated time, in nanoseconds since the start.
 pub type Nanos = u64;
 
-/// Where simulated time comes from.
+/// The kind of clock that gives the simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClockKind {
-    /// The host's monotonic clock: work ends when that has passed its simulated
-    /// duration, and calls take the time that they take.
+    /// The host's monotonic clock: work ends when its simulated duration has passed,
+    /// and calls take their real time.
     #[default]
     Real,
-    /// Time advances by the assumed cost of each call, and by waiting. The same
-    /// program sees the same times, bit for bit.
+    /// Each call advances the time by its assumed duration, and waiting advances it to
+    /// the end of the wait. Every run of the same program has exactly the same times.
     Virtual,
 }
 
-/// The running clock.
+/// A running clock.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock {
     /// Host time since this instant.
@@ -36,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// The time now.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Nanos {
         match self {
@@ -45,15 +46,16 @@ impl Clock {
         }
     }
 
-    /// Adds what a call costs. The host's own clock needs no addition.
+    /// Advances a virtual clock by the duration of a call. A real clock needs no
+    /// addition.
     pub fn charge(&mut self, cost: Nanos) {
         if let Self::Virtual(now) = self {
             *now = now.saturating_add(cost);
         }
     }
 
-    /// What is left until `time`: how long the host has to sleep, if at all.
-    /// A virtual clock jumps there at once.
+    /// The time that is left until `time`, which the host must sleep; `None` if there
+    /// is none. A virtual clock is set to `time` at once.
     pub fn wait_until(&mut self, time: Nanos) -> Option<Duration> {
         match self {
             Self::Real(_) => time

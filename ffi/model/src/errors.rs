@@ -1,12 +1,13 @@
-//! Names and texts of error codes, as `cudaGetErrorName` and
-//! `cudaGetErrorString` give them.
+//! Names and texts of error codes, as `cudaGetErrorName` and `cudaGetErrorString` return
+//! them.
 
 use core::ffi::CStr;
 
-/// What both calls give for a code that they don't know.
+/// The result of both calls for an unknown code.
 pub const UNKNOWN: &CStr = c"unrecognized error code";
 
-/// Codes that the simulated runtime returns or can be made to return, with name and text.
+/// Codes that the simulated runtime can return, by itself or as an injected fault, with
+/// name and text.
 const ERRORS: &[(i32, &CStr, &CStr)] = &[
     (0, c"cudaSuccess", c"no error"),
     (1, c"cudaErrorInvalidValue", c"invalid argument"),
@@ -116,19 +117,19 @@ fn find(code: i32) -> Option<&'static (i32, &'static CStr, &'static CStr)> {
     ERRORS.iter().find(|(known, _, _)| *known == code)
 }
 
-/// The name of a code; [`UNKNOWN`] for one that is not in the list.
+/// The name of a code; [`UNKNOWN`] if it is not in the list.
 #[must_use]
 pub fn name(code: i32) -> &'static CStr {
     find(code).map_or(UNKNOWN, |(_, name, _)| name)
 }
 
-/// The text of a code; [`UNKNOWN`] for one that is not in the list.
+/// The text of a code; [`UNKNOWN`] if it is not in the list.
 #[must_use]
 pub fn text(code: i32) -> &'static CStr {
     find(code).map_or(UNKNOWN, |(_, _, text)| text)
 }
 
-/// The driver's name of a code; `None` for one that it does not know.
+/// The driver's name of a code; `None` if the driver does not have it.
 #[must_use]
 pub fn driver_name(code: i32) -> Option<&'static CStr> {
     DRIVER_NAMES
@@ -137,11 +138,11 @@ pub fn driver_name(code: i32) -> Option<&'static CStr> {
         .map(|(_, name)| *name)
 }
 
-/// The driver's text of a code, which is the runtime's.
+/// The driver's text of a code, which is mostly the runtime's.
 #[must_use]
 pub fn driver_text(code: i32) -> Option<&'static CStr> {
     driver_name(code).map(|_| match code {
-        // Codes whose texts the runtime words in another way.
+        // Codes for which the runtime has another text.
         709 => c"context is destroyed",
         _ => text(code),
     })

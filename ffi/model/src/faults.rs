@@ -1,4 +1,4 @@
-//! Calls that are to fail.
+//! Faults: calls that are made to fail.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,24 +7,26 @@ use cudart_ffi::cudaError_t;
 
 use crate::functions::FunctionId;
 
-/// One call that returns a code without doing anything.
+/// One call that returns a code and does nothing.
 ///
-/// As text: `17=700` (the 17th call of all) or `cudaGraphLaunch:3=2` (the third
-/// call of one function). Calls are counted from 1; those that return no error
-/// code are not counted.
+/// As text: `17=700` (the 17th of all calls) or `cudaGraphLaunch:3=2` (the third call of
+/// one function). Calls are counted from 1. Calls that do not return an error code are not
+/// counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Only calls of this function are counted; `None`: all calls are.
+    /// If `None`, all calls are counted; otherwise only calls of this function.
     pub function: Option<FunctionId>,
-    /// Which call.
+    /// The number of the call.
     pub call: u64,
-    /// What it returns.
+    /// The code that it returns.
     pub code: cudaError_t,
 }
 
-/// A text that names no fault.
+/// The error for a text that is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no fault: write NUMBER=CODE or FUNCTION:NUMBER=CODE, as in cudaGraphLaunch:3=2")]
+#[error(
+    "{0:?} is not a fault: write NUMBER=CODE or FUNCTION:NUMBER=CODE, as in cudaGraphLaunch:3=2"
+)]
 pub struct FaultSyntax(String);
 
 impl FromStr for Fault {
@@ -65,11 +67,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Reads faults from a list with commas or spaces between them.
+/// Reads a list of faults, separated by commas or spaces.
 ///
 /// # Errors
 ///
-/// The first entry that is none.
+/// The first entry that is not a fault.
 pub fn parse_list(text: &str) -> Result<Vec<Fault>, FaultSyntax> {
     text.split([',', ' '])
         .filter(|entry| !entry.is_empty())
@@ -77,12 +79,11 @@ pub fn parse_list(text: &str) -> Result<Vec<Fault>, FaultSyntax> {
         .collect()
 }
 
-/// What such a code does to the calls that follow: it corrupts the context, and
-/// every later call returns it too.
+/// Whether such a code corrupts the context, so that every later call returns it too.
 #[must_use]
 pub fn corrupts_the_context(code: cudaError_t) -> bool {
-    // Illegal address, launch timeout, assert, the hardware's exceptions, launch
-    // failure, illegal instruction and its relatives.
+    // Illegal address, launch timeout, assert, hardware exceptions such as an illegal
+    // instruction, and launch failure.
     matches!(code.0, 700 | 702 | 710 | 714..=719)
 }
 

@@ -1,4 +1,4 @@
-//! The exported functions, as values to count and to name.
+//! The exported functions as values, so that calls can be counted and named.
 
 use cudart_ffi::Function;
 use cudart_ffi::simulated_runtime::SIMULATED_RUNTIME_FUNCTIONS;
@@ -23,7 +23,7 @@ macro_rules! ids {
 simulated_runtime_functions!(ids);
 
 impl FunctionId {
-    /// How many functions there are.
+    /// The number of functions.
     pub const COUNT: usize = SIMULATED_RUNTIME_FUNCTIONS.len();
 
     fn line(self) -> Option<&'static Function> {
@@ -36,7 +36,7 @@ impl FunctionId {
         self.line().map_or("", |line| line.name)
     }
 
-    /// The function of this C name.
+    /// The function with this C name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
@@ -44,8 +44,8 @@ impl FunctionId {
             .find(|function| function.name() == name)
     }
 
-    /// Whether it returns an error code: only such calls are counted, fail by a
-    /// fault, or set the last error.
+    /// Whether it returns an error code. Only such calls are counted, can be made to
+    /// fail, or set the last error.
     #[must_use]
     pub fn returns_code(self) -> bool {
         !matches!(self, Self::cudaGetLastError | Self::cudaPeekAtLastError)
@@ -54,8 +54,8 @@ impl FunctionId {
                 .is_some_and(|line| line.returns == "cudaError_t")
     }
 
-    /// Whether it makes a context current where none is: all but questions to devices
-    /// and to the thread.
+    /// Whether it makes a context current if none is: all functions do, except queries
+    /// of a device or of the thread.
     #[must_use]
     pub fn uses_context(self) -> bool {
         !self.needs_no_driver()

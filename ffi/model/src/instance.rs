@@ -1,5 +1,5 @@
-//! Which simulated runtime a call reaches: the process's own, or one that a test made
-//! for its thread.
+//! Selects the simulated runtime for a call: that of the process, or one that a test
+//! created for its thread.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -17,37 +17,38 @@ use crate::functions::FunctionId;
 use crate::profile::Profile;
 use crate::runtime::{LiveObjects, Runtime};
 
-/// What a simulated runtime is started with.
+/// The settings with which a simulated runtime is started.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     /// The GPU to simulate.
     pub profile: Profile,
-    /// Where time comes from.
+    /// The kind of clock.
     pub clock: ClockKind,
-    /// Calls that are to fail.
+    /// Calls that are made to fail.
     pub faults: Vec<Fault>,
 }
 
 impl Config {
-    /// What the environment chooses, as [`configure`] lists it.
+    /// The configuration in the environment variables that [`configure`] lists.
     ///
     /// # Errors
     ///
-    /// A variable that names what is not there, with its name.
+    /// A variable with an invalid value. The message contains its name.
     pub fn from_environment() -> Result<Self, String> {
         config_from(cudart_ffi::environment::variable)
     }
 }
 
-/// A file is read up to this, so that a device such as `/dev/zero` ends as well.
+/// The largest size of a profile file in bytes. Without a limit, reading a device such as
+/// `/dev/zero` would not end.
 const MAX_PROFILE_BYTES: u64 = 1 << 20;
 
-/// A profile by the name of a built-in one, or from a TOML file: what has a dot or
-/// a slash in it is a file.
+/// A profile, by the name of a built-in one or from a TOML file. A name with a dot or a
+/// slash is that of a file.
 ///
 /// # Errors
 ///
-/// A name that no built-in profile has, or a file that is no profile.
+/// A name that no built-in profile has, or a file that is not a profile.
 pub fn profile_named(name: &str) -> Result<Profile, String> {
     let built_in = Profile::BUILT_IN.iter().any(|(known, _)| *known == name);
     let looks_like_a_file = name.contains(['/', '\\', '.']);
@@ -61,20 +62,19 @@ pub fn profile_named(name: &str) -> Result<Profile, String> {
     Profile::from_toml(&text).map_err(|error| format!("{name:?}: {error}"))
 }
 
-/// The process's simulated runtime has been started already, by [`configure`] or by a
-/// call.
+/// The simulated runtime of the process was already started, by [`configure`] or by a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the simulated runtime has been started already; configure it before the first call")]
+#[error("the simulated runtime was already started; configure it before the first call")]
 pub struct AlreadyStarted;
 
-/// Starts the process's simulated runtime. Without it the first call does, from the
-/// environment: `CUDART_MODEL_PROFILE` (a built-in name or a TOML file),
-/// `CUDART_MODEL_CLOCK` (`real` or `virtual`), `CUDART_MODEL_FAULT` (as
-/// [`Fault`] reads it).
+/// Starts the simulated runtime of the process. Otherwise the first call starts it, with
+/// the settings of the environment: `CUDART_MODEL_PROFILE` (a built-in name or a TOML
+/// file), `CUDART_MODEL_CLOCK` (`real` or `virtual`), `CUDART_MODEL_FAULT` (a list of
+/// [`Fault`]s).
 ///
 /// # Errors
 ///
-/// [`AlreadyStarted`].
+/// [`AlreadyStarted`] if it was started before.
 pub fn configure(config: Config) -> Result<(), AlreadyStarted> {
     let mut config = Some(config);
     process(|| Instance::new(config.take().unwrap_or_default()));
@@ -85,10 +85,10 @@ pub fn configure(config: Config) -> Result<(), AlreadyStarted> {
 }
 
 static PROCESS: OnceLock<Arc<Instance>> = OnceLock::new();
-/// Locked while [`PROCESS`] is made, so that a process that forks then can wait for it.
+/// Locked while [`PROCESS`] is created, so that a fork can wait for that.
 static START: Mutex<()> = Mutex::new(());
 
-/// The process's simulated runtime, which `make` makes if there is none.
+/// The simulated runtime of the process. If there is none, `make` creates it.
 fn process(make: impl FnOnce() -> Instance) -> &'static Arc<Instance> {
     if let Some(started) = PROCESS.get() {
         return started;
@@ -101,46 +101,46 @@ fn process(make: impl FnOnce() -> Instance) -> &'static Arc<Instance> {
     })
 }
 
-/// Keeps other threads from starting the process's simulated runtime.
+/// Prevents other threads from starting the simulated runtime of the process.
 pub(crate) fn lock_start() -> MutexGuard<'static, ()> {
     START.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process's simulated runtime, if a call has started it.
+/// The simulated runtime of the process, if a call has started it.
 #[cfg(unix)]
 pub(crate) fn process_if_started() -> Option<&'static Instance> {
     PROCESS.get().map(|instance| &**instance)
 }
 
-/// One simulated runtime, and what is counted beside it.
+/// One simulated runtime, with its counters.
 #[derive(Debug)]
 pub(crate) struct Instance {
     state: Mutex<State>,
-    /// A thread has stopped doing work on memory that others wait for.
+    /// Signalled when a thread that worked on memory has stopped.
     pub(crate) work_done: Condvar,
 }
 
-/// What the lock protects.
+/// The data that the lock protects.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) runtime: Runtime,
     pub(crate) faults: Vec<Fault>,
-    /// Calls that return a code, so far.
+    /// The number of calls so far that return a code.
     pub(crate) calls: u64,
     pub(crate) calls_of: [u64; FunctionId::COUNT],
-    /// What every call returns from now on.
+    /// The code that every call returns after the context was corrupted.
     pub(crate) corrupted: Option<cudaError_t>,
-    /// The functions that faults made to fail, in order.
+    /// The functions whose calls failed because of faults, in order.
     pub(crate) faults_hit: Vec<FunctionId>,
-    /// The environment names something that is not there.
+    /// Whether the environment contains an invalid setting.
     pub(crate) misconfigured: bool,
-    /// The process is a forked child, and the parent had used CUDA before.
+    /// Whether the process is a forked child whose parent had used CUDA.
     pub(crate) forked: bool,
 }
 
 #[cfg(unix)]
 impl State {
-    /// The process has forked, and this is the child's state.
+    /// Called in the child after a fork, for the child's copy of the state.
     pub(crate) fn note_fork(&mut self) {
         self.forked |= self.calls > 0 || self.runtime.driver_is_initialized();
         self.runtime.note_fork(self.forked);
@@ -164,13 +164,14 @@ impl Instance {
         }
     }
 
-    /// From the environment. What it names wrongly is reported once on standard
-    /// error, and every call that needs a driver then returns 3.
+    /// An instance with the settings of the environment. An invalid setting is reported
+    /// once on standard error, and every call that needs a driver then returns 3.
     fn from_environment() -> Self {
         match Config::from_environment() {
             Ok(config) => Self::new(config),
             Err(problem) => {
-                // Standard error may be closed or full, which is no reason to end.
+                // Standard error may be closed or full; the program must not
+                // end because of that.
                 let problem = safe_io::visible::indented(&problem.to_string());
                 let _ = writeln!(std::io::stderr(), "cudart_model: {problem}");
                 let instance = Self::new(Config::default());
@@ -185,7 +186,7 @@ impl Instance {
     }
 }
 
-/// Reads a configuration from variables.
+/// Reads a configuration from environment variables.
 pub(crate) fn config_from(variable: impl Fn(&str) -> Option<OsString>) -> Result<Config, String> {
     let variable = |name: &str| match variable(name).map(OsString::into_string) {
         None => Ok(None),
@@ -213,18 +214,18 @@ pub(crate) fn config_from(variable: impl Fn(&str) -> Option<OsString>) -> Result
     Ok(config)
 }
 
-/// What CUDA keeps for each host thread.
+/// The state that CUDA keeps for each host thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadState {
     pub(crate) device: i32,
     pub(crate) last_error: cudaError_t,
-    /// Tells the thread from others; 0 before its first call.
+    /// A number that is different for each thread; 0 before its first call.
     pub(crate) number: u64,
-    /// What `cudaThreadExchangeStreamCaptureMode` set last.
+    /// The mode that `cudaThreadExchangeStreamCaptureMode` set last.
     pub(crate) capture_mode: cudaStreamCaptureMode,
-    /// A context is current.
+    /// Whether a context is current.
     pub(crate) has_context: bool,
-    /// The call that runs takes the null stream as the thread's own default stream.
+    /// Whether the null stream is the thread's own default stream in the current call.
     pub(crate) per_thread_default: bool,
 }
 
@@ -251,7 +252,7 @@ pub(crate) fn with_per_thread_default<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Sets the thread's last error in the simulated runtime that its calls reach.
+/// Sets the thread's last error in the simulated runtime that its calls use.
 pub(crate) fn set_last_error(error: cudaError_t) {
     let (_, mut state) = current();
     state.last_error = error;
@@ -281,7 +282,7 @@ thread_local! {
 
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
-/// The simulated runtime that this thread's calls reach, and the thread's state in it.
+/// The simulated runtime that this thread's calls use, and the thread's state in it.
 pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     let here = THREAD.try_with(|thread| {
         let thread = thread.borrow();
@@ -290,7 +291,8 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
             None => (None, thread.process),
         }
     });
-    // While a thread ends its storage may be gone: the process's runtime then.
+    // While a thread ends, its storage may already be destroyed. The process's runtime
+    // is then used.
     let (instance, mut state) = here.unwrap_or((None, ThreadState::FRESH));
     if state.number == 0 {
         state.number = THREADS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -300,9 +302,10 @@ pub(crate) fn current() -> (Arc<Instance>, ThreadState) {
     (instance, state)
 }
 
-/// Keeps the thread's state in the simulated runtime that [`current`] returned.
+/// Stores the thread's state in the simulated runtime that [`current`] returned.
 pub(crate) fn keep(state: ThreadState) {
-    // Nothing is left to keep it in while the thread ends.
+    // While the thread ends, its storage may already be destroyed; the state is then
+    // dropped.
     let _ = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         match thread.isolated.last_mut() {
@@ -312,18 +315,18 @@ pub(crate) fn keep(state: ThreadState) {
     });
 }
 
-/// A simulated runtime for one thread: while this lives, the calls of the thread that
-/// made it reach it, and not the process's. For tests. Nested ones are left in reverse
-/// order.
+/// A simulated runtime for one thread. As long as this value exists, the calls of the
+/// thread that created it use this runtime instead of that of the process. For tests.
+/// Nested ones must be dropped in reverse order.
 #[derive(Debug)]
 pub struct Isolated {
     instance: Arc<Instance>,
-    /// It belongs to the thread that made it.
+    /// It cannot be sent to another thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl Isolated {
-    /// Starts a simulated runtime that this thread's calls reach.
+    /// Starts a simulated runtime for the calls of this thread.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let instance = Arc::new(Instance::new(config));
@@ -338,7 +341,7 @@ impl Isolated {
         }
     }
 
-    /// The H200 with the virtual clock: the usual start of a test.
+    /// A simulated H200 with the virtual clock, which most tests use.
     #[must_use]
     pub fn deterministic() -> Self {
         Self::new(Config {
@@ -353,13 +356,13 @@ impl Isolated {
         self.instance.lock().runtime.live_objects()
     }
 
-    /// How many calls returned a code so far.
+    /// The number of calls so far that returned a code.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.instance.lock().calls
     }
 
-    /// How many calls of one function there were.
+    /// The number of calls of one function.
     #[must_use]
     pub fn calls_of(&self, function: FunctionId) -> u64 {
         self.instance
@@ -376,18 +379,18 @@ impl Isolated {
         self.instance.lock().runtime.now()
     }
 
-    /// Moves a virtual clock forward without a call. A real one stays as it is.
+    /// Advances a virtual clock without a call. A real clock does not change.
     pub fn advance(&self, nanoseconds: Nanos) {
         self.instance.lock().runtime.clock_mut().charge(nanoseconds);
     }
 
-    /// The functions that faults have made to fail, in order.
+    /// The functions whose calls failed because of faults, in order.
     #[must_use]
     pub fn faults_hit(&self) -> Vec<FunctionId> {
         self.instance.lock().faults_hit.clone()
     }
 
-    /// Adds calls that are to fail.
+    /// Adds calls that are made to fail.
     pub fn inject(&self, faults: impl IntoIterator<Item = Fault>) {
         self.instance.lock().faults.extend(faults);
     }

@@ -1,18 +1,18 @@
-//! A CUDA runtime without a GPU: graph memory that answers like the real one.
+//! A CUDA runtime without a GPU, whose graph memory behaves like that of a real one.
 //!
-//! It exports the functions of libcudart and libcuda under their C names. A Rust program binds
-//! them in its own process with [`symbol`]; the package `cudart-simulated` is the same as a
-//! shared library.
+//! It exports the functions of libcudart and libcuda under their C names. A Rust program
+//! binds them in its own process with [`symbol`]; the package `cudart-simulated` contains
+//! the same functions as a shared library.
 //!
-//! - [`c_api`] exports the C functions, and is the only unsafe code.
-//! - [`runtime`] is the state of one simulated runtime and what each call does to it.
-//! - [`memory`] holds the rules of graph memory: addresses, physical memory, contents.
+//! - [`c_api`] exports the C functions, and contains all unsafe code.
+//! - [`runtime`] is the state of one simulated runtime, and the effect of each call on it.
+//! - [`memory`] implements the rules of graph memory: addresses, physical memory, contents.
 //! - [`objects`] are streams, graphs and graph execs; `kernels` reads and runs PTX.
-//! - [`Profile`] is the GPU to simulate, [`ClockKind`] its time, a [`Fault`] a call that
-//!   must fail. `instance` decides which simulated runtime a call reaches.
+//! - [`Profile`] is the GPU to simulate, [`ClockKind`] the kind of clock, and a [`Fault`] a
+//!   call that is made to fail. `instance` selects the simulated runtime for a call.
 //!
-//! Rules R1 to R55 and measurements M1 to M18 are those of the project's rule
-//! list. What this crate cannot show, and why: [`limits`].
+//! Rules R1 to R55 and measurements M1 to M18 are those of the project's rule list.
+//! [`limits`] lists what this crate does not simulate, and why.
 
 pub mod c_api;
 mod clock;

@@ -1,79 +1,82 @@
-//! What the simulated runtime does not show, and why.
+//! What the simulated runtime does not simulate, and why.
 //!
-//! Rules that no call of the function table can express:
+//! Rules that cannot be shown with the functions of the table:
 //!
-//! - R6: that addresses need not differ requires nothing, so nothing can break it.
-//! - R12: ordering by a kernel's own waiting. Kernels here are durations.
-//! - R53: access that a captured allocation takes over from its pool.
-//! - R21 beyond the flags: device graphs are refused with memory nodes, and are
-//!   not launched from a device.
-//! - R26 beyond the refusal: `cudaGraphAddNode` adds conditional, empty and kernel nodes
-//!   only, so a child graph cannot be moved.
-//! - R27: updates of execs. A whole graph without memory nodes can be updated; one with
-//!   memory nodes is refused, since no document says what happens. Kernel, memset, copy
-//!   (of one row), host and child graph nodes can be updated each, and the first three
-//!   disabled; the exec's duration stays what it was.
-//! - R51, R52: access descriptors are checked and kept, but nothing accesses.
-//! - M17: compute-sanitizer cannot look into the simulated runtime.
+//! - R6: it only says that addresses may be equal, so no program can violate it.
+//! - R12: synchronization inside kernels. It cannot order work here, because kernels do not
+//!   run at the same time.
+//! - R53: a captured allocation takes the access list of its pool.
+//! - R21, except for the flags: device graphs with memory nodes are refused, and a graph
+//!   cannot be launched from a device.
+//! - R26, except for the refusal: `cudaGraphAddNode` adds only conditional, empty and
+//!   kernel nodes, so a child graph cannot be moved.
+//! - R27: updates of execs. A whole graph without memory nodes can be updated. One with
+//!   memory nodes is refused, because CUDA's behaviour is not documented. Single kernel,
+//!   memset, copy (of one row), host and child graph nodes can be updated, and the first
+//!   three can be disabled. The duration of the exec does not change.
+//! - R51, R52: access descriptors are checked and stored, but have no effect.
+//! - M17: compute-sanitizer does not work with the simulated runtime.
 //!
-//! Rules that the simulated runtime keeps in a simpler form:
+//! Rules that are simulated in a simpler form:
 //!
-//! - R10, R11: memory holds what copies, memsets and kernels wrote, by physical
-//!   block, and changes when the call is made, in the order of the calls: races between
-//!   streams are not shown. Kernels run from PTX, up to 2^30 instructions a launch, and
-//!   standard error says where one is ended. Their blocks run one after the other. Kernels
-//!   with floating-point numbers of 16 bits, textures, tensor cores or machine code alone
-//!   take their time and write nothing; of those that nvcc compiled into the program,
-//!   standard error names each once. A stray write has no effect.
-//! - Registers of kernels are not known: attributes say 32, and occupancy leaves them out. A
-//!   cooperative launch runs, but its blocks cannot wait for each other.
-//! - Copies of several rows are refused (801) in a capture, unless nothing lies between them.
-//! - `printf` in kernels: the text is kept without a limit until it is written; a GPU keeps
-//!   1 MiB and drops what is older. `%hhd` and `%zu` are written as C does; the `printf`
-//!   of a GPU knows neither.
-//! - R11: memory that nothing was written to reads as bytes of 0xcd. A copy of more than
-//!   1 GiB to the host leaves the host's memory as it is there, so that a large sparse
-//!   buffer stays sparse.
-//! - R26: a graph has at most 2^20 nodes in child graphs, in at most 256 levels. With a GPU
-//!   the host's memory is the limit.
-//! - R56: bodies of conditional nodes are carried out as often as their kernels ask for,
-//!   up to 2^20 rounds of a WHILE. In time each conditional node counts as one round.
-//! - R44: the stream-ordered pool counts bytes, in units of 32 MiB (assumed). Each of its
-//!   allocations has new addresses until all addresses of the pool have been used once.
-//!   There is the default pool of each device only.
-//! - R31: the driver may remap at any time from instantiation on. Here memory is mapped
-//!   at launch and upload only, as in every measurement so far.
-//! - R40: the driver may delay a launch to keep live allocations apart. Here such a launch
+//! - R10, R11: memory contains what copies, memsets and kernels wrote, per physical block.
+//!   It changes when the call is made, in the order of the calls, so races between streams
+//!   are not simulated. Kernels run from PTX, up to 2^30 instructions per launch; if one is
+//!   stopped, a message on standard error says so. The blocks of a kernel run one after the
+//!   other. Kernels that use 16-bit floating-point numbers, textures or tensor cores, and
+//!   kernels without PTX, take their time and write nothing. If nvcc compiled such a kernel
+//!   into the program, a message on standard error names it once. A stray write has no
+//!   effect.
+//! - The number of registers of a kernel is not known: its attribute is 32, and the
+//!   occupancy calculation ignores registers. A cooperative launch runs, but its blocks
+//!   cannot wait for each other.
+//! - In a capture, copies of several rows are refused (801) if there are gaps between the
+//!   rows.
+//! - `printf` in kernels: text is stored without a limit until it is written; a GPU stores
+//!   1 MiB and drops older text. `%hhd` and `%zu` are written as in C; the `printf` of a
+//!   GPU supports neither.
+//! - R11: bytes that were never written read as 0xcd. A copy of more than 1 GiB to the host
+//!   skips such bytes, so that a large sparse buffer stays sparse.
+//! - R26: a graph can have at most 2^20 nodes in child graphs, in at most 256 levels. With
+//!   a GPU, the host's memory is the limit.
+//! - R56: bodies of conditional nodes run as often as their kernels require, up to 2^20
+//!   rounds of a WHILE. For the simulated time, each conditional node counts as one round.
+//! - R44: the stream-ordered pool only counts bytes, in multiples of 32 MiB (assumed). Each
+//!   allocation gets new addresses until all addresses of the pool have been used once. The
+//!   only pools are the default pools of the devices.
+//! - R31: the driver may remap memory at any time from instantiation on. Here, memory is
+//!   mapped only at launch and upload, as in every measurement so far.
+//! - R40: the driver may delay a launch to keep live allocations apart. Here, such a launch
 //!   gets other memory.
-//! - R42: on the H200 a trim while another graph runs sometimes returned no memory, in a
-//!   few microseconds where others took a hundred. Two recorded programs went either way
-//!   from run to run and were left out; six more of over fifty have such a trim. Here
-//!   trims always work.
-//! - Segments of addresses that destroyed graphs have returned are used again in the order
-//!   in which they were returned; on the H200 the order is another one, which is not
-//!   explained. Which addresses they are agrees.
-//! - M13: a refused launch takes all that the device had left. In one recording (two
+//! - R42: on the H200, a trim while another graph runs sometimes returned no memory; it
+//!   then took a few microseconds instead of a hundred. In two recorded programs, this
+//!   differed from run to run, so they were left out. Six more of over fifty contain such a
+//!   trim. Here, a trim always returns memory.
+//! - Address segments that destroyed graphs have returned are used again in the order in
+//!   which they were returned. On the H200 the order is different, and it is not explained.
+//!   The set of addresses is the same.
+//! - M13: a refused launch takes all memory that the device had left. In one recording (two
 //!   segments in one graph) it took one block less.
-//! - Kernels of independent branches and of different streams overlap without
-//!   slowing each other down, and so do kernels of one stream's graphs only in
-//!   the order of their launches.
-//! - R55: calls from several threads are safe here. The real library promises
-//!   that for graphs only when the program keeps threads apart.
-//! - A forked child of a process that has used CUDA gets what an H200 answered
-//!   (`library/tests/library/fork.h200`). Where the H200's pool allocates in the child from memory
-//!   that it holds, this one does too.
+//! - Kernels of independent branches and of different streams overlap without slowing each
+//!   other down. Graphs that are launched in one stream run one after the other.
+//! - R55: calls from several threads are safe here. The real library guarantees that for
+//!   graphs only if the program synchronizes its threads.
+//! - In a forked child of a process that has used CUDA, calls return what they returned on
+//!   an H200 (`library/tests/library/fork.h200`). On the H200, the pool can allocate in the
+//!   child from memory that it has already reserved; here too.
 //!
-//! Adding a memory node takes time in the number of branches that its node is ordered
-//! after. In a graph whose nodes depend on random others that is most of the graph: at
-//! 10,000 pairs of alloc and free nodes a node takes some 10 times what it takes at 1,000.
+//! The time to add a memory node is proportional to the number of branches that the node is
+//! ordered after. If nodes depend on random other nodes, these are most of the branches of
+//! the graph: with 10,000 pairs of alloc and free nodes, a node takes about 10 times as
+//! long as with 1,000.
 //!
-//! Of the driver API:
+//! Limits of the driver API:
 //!
-//! - Contexts of a device share its memory, streams, graphs and modules; destroying or
-//!   resetting one takes nothing away.
-//! - Edges have no data. Copies have one row; arrays, textures, peers and external memory
-//!   are not there.
-//! - The numbers that dumps give to graphs count the graphs that were made, copies for
-//!   child graphs included. Whether the driver counts anything else is not known.
-//! - In a dump, memory of the host is pageable. Of copies with a side on the host the form
-//!   of the runtime's call is inferred from that of the driver's.
+//! - The contexts of a device share its memory, streams, graphs and modules. Destroying or
+//!   resetting a context frees nothing.
+//! - Edges have no data. Copies have one row. Arrays, textures, peer access and external
+//!   memory are not simulated.
+//! - The numbers of graphs in dumps count all graphs that were created, including copies
+//!   for child graphs. Whether the driver counts anything else is not known.
+//! - In a dump, host memory is always pageable. For copies with a host side, the output of
+//!   the runtime's function is inferred from that of the driver's.

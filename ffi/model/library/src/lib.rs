@@ -1,5 +1,5 @@
-//! The simulated runtime as a file that programs in any language load: on Linux
-//! `libcudart_simulated.so`, which is a libcudart and a libcuda. All functions are those of
-//! [`cudart_model::c_api`].
+//! The simulated runtime as a shared library that programs in any language can load. On
+//! Linux, `libcudart_simulated.so` is both a libcudart and a libcuda. It contains the
+//! functions of [`cudart_model::c_api`].
 
 pub use cudart_model::symbol;

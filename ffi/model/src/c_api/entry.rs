@@ -1,4 +1,4 @@
-//! What every call has in common: counting, faults, cost, the last error.
+//! The common parts of every call: counting, faults, duration, the last error.
 
 use std::cell::Cell;
 use std::sync::{MutexGuard, PoisonError};
@@ -14,18 +14,18 @@ use crate::objects::effects::Effect;
 use crate::profile::{Costs, nanos};
 use crate::runtime::{Caller, Runtime, Surroundings, carry_out};
 
-/// Sleeping wakes late by about this much; what is left is spent looking.
+/// A sleeping thread wakes late by about this much. The rest of the time is spent polling.
 const SLEEP_SLACK: Duration = Duration::from_micros(150);
 
 thread_local! {
-    /// The thread is doing work on memory, or in a function of the program.
+    /// Whether the thread is working on memory, or runs a function of the program.
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// One call while it runs: the runtime that it talks to, and its thread's state.
+/// A running call: the runtime that it uses, and its thread's state.
 pub(super) struct Call<'a> {
     instance: &'a Instance,
-    /// `None` only while the call waits, so that others can go on.
+    /// `None` only while the call waits, so that other calls can run.
     state: Option<MutexGuard<'a, State>>,
     pub(super) thread: ThreadState,
 }
@@ -54,8 +54,8 @@ impl Call<'_> {
         self.thread.has_context = true;
     }
 
-    /// Why no call works, if so: the environment names what is not there, or a fault has
-    /// corrupted the context, or the process is a forked child.
+    /// The error code of every call, if no call works: the environment has an invalid
+    /// setting, a fault has corrupted the context, or the process is a forked child.
     pub(super) fn broken(&mut self) -> Option<cudaError_t> {
         let state = self.state();
         if state.misconfigured || state.forked {
@@ -65,13 +65,13 @@ impl Call<'_> {
         }
     }
 
-    /// Does the work on memory that the call has queued, without the lock, after the work
-    /// that other calls queued before.
+    /// Does the work on memory that the call has queued, without the lock, after the
+    /// work that earlier calls queued.
     fn do_work(&mut self) {
         let Some(target) = self.runtime().work().take_own() else {
             return;
         };
-        // A function of the program, which is part of that work, made this call.
+        // This call was made by a function of the program that is part of that work.
         if WORKING.get() {
             return;
         }
@@ -116,7 +116,7 @@ impl Call<'_> {
         WORKING.set(false);
     }
 
-    /// Waits until another thread has stopped doing work.
+    /// Waits until another thread has stopped working on memory.
     fn wait_for_work(&mut self) {
         self.runtime().work().waiters += 1;
         if let Some(state) = self.state.take() {
@@ -164,7 +164,7 @@ pub(super) fn run(
         }
     };
     let code = result.err().unwrap_or(cudaError_t::SUCCESS);
-    // "Not ready" is an answer and no error that is remembered.
+    // "Not ready" is not an error, so it does not become the last error.
     if code != cudaError_t::SUCCESS && code != cudaError_t::NOT_READY {
         call.thread.last_error = code;
     }
@@ -174,7 +174,8 @@ pub(super) fn run(
         output::write(&printed.take());
     }
     if first {
-        // The runtime has initialised the driver.
+        // The runtime has initialized the driver, so the injection library is
+        // loaded.
         super::driver::load_injection();
     }
     code
@@ -189,8 +190,8 @@ pub(super) fn begin(instance: &Instance, thread: ThreadState) -> Call<'_> {
     }
 }
 
-/// Ends a call: functions of the program that it has reached are called, and the
-/// thread's state is kept.
+/// Ends a call: calls the functions of the program that are now due, and stores the
+/// thread's state.
 pub(super) fn end(mut call: Call<'_>) {
     call.do_work();
     let thread = call.thread;
@@ -198,7 +199,7 @@ pub(super) fn end(mut call: Call<'_>) {
     instance::keep(thread);
 }
 
-/// Counts the call, and says why it ends before it begins, if it does.
+/// Counts the call. Returns an error code if the call must not run.
 fn refused(state: &mut State, function: FunctionId) -> Option<cudaError_t> {
     let cost = nanos(price(function, &state.runtime.profile().costs_us));
     state.runtime.clock_mut().charge(cost);
@@ -234,12 +235,12 @@ fn refused(state: &mut State, function: FunctionId) -> Option<cudaError_t> {
     state.runtime.startup_error().or(state.corrupted)
 }
 
-/// Whether a call is more than refused in a forked child whose parent has used CUDA, as
-/// on an H200 (driver 580, CUDA 13.0).
+/// Whether a call works in a forked child whose parent has used CUDA, as on an H200 (driver
+/// 580, CUDA 13.0).
 fn works_after_fork(function: FunctionId, runtime: &mut Runtime) -> bool {
     match function {
-        // They answer from what the process knows already. `cudaSetDevice` and
-        // `cudaMalloc` look at their arguments first.
+        // These return what the process already knows. `cudaSetDevice` and
+        // `cudaMalloc` check their arguments first.
         FunctionId::cudaGetDeviceCount
         | FunctionId::cudaGetDeviceProperties
         | FunctionId::cudaGetDeviceProperties_v2
@@ -248,13 +249,13 @@ fn works_after_fork(function: FunctionId, runtime: &mut Runtime) -> bool {
         | FunctionId::cudaEventElapsedTime
         | FunctionId::cudaSetDevice
         | FunctionId::cudaMalloc => true,
-        // The pool has memory that it need not ask the driver for.
+        // The pool has free memory, so the driver is not needed.
         FunctionId::cudaMallocAsync | FunctionId::cudaFreeAsync => runtime.has_pooled_memory(),
         _ => false,
     }
 }
 
-/// What a call costs on a virtual clock, in microseconds.
+/// The duration of a call with a virtual clock, in microseconds.
 fn price(function: FunctionId, costs: &Costs) -> f64 {
     match function {
         FunctionId::cudaGraphCreate => costs.graph_create,
@@ -269,22 +270,22 @@ fn price(function: FunctionId, costs: &Costs) -> f64 {
         | FunctionId::cudaLaunchKernel => costs.launch,
         FunctionId::cudaMalloc => costs.malloc,
         FunctionId::cudaFree => costs.free,
-        // M15 has the two together at 1.9 us.
+        // The two calls together take 1.9 us (M15).
         FunctionId::cudaFreeAsync | FunctionId::cudaMallocAsync => costs.free_async,
         FunctionId::cudaLibraryLoadData => costs.load_library,
         _ => costs.call,
     }
 }
 
-/// Runs a call that looks at the simulated runtime without being counted.
+/// Reads from the simulated runtime without counting as a call.
 pub(super) fn look<T>(body: impl FnOnce(&State) -> T) -> T {
     let (instance, _) = instance::current();
     let state = instance.lock();
     body(&state)
 }
 
-/// `cudaGetLastError`: the thread's last error, which it forgets. A failed start
-/// and a corrupted context are not forgotten.
+/// `cudaGetLastError`: returns the thread's last error and resets it. A failed start and a
+/// corrupted context are not reset.
 pub(super) fn take_last_error() -> cudaError_t {
     let (mut thread, lasting) = thread_and_lasting_error();
     let error = lasting.unwrap_or(thread.last_error);
@@ -293,7 +294,7 @@ pub(super) fn take_last_error() -> cudaError_t {
     error
 }
 
-/// `cudaPeekAtLastError`: the same without forgetting.
+/// `cudaPeekAtLastError`: the same without the reset.
 pub(super) fn last_error() -> cudaError_t {
     let (thread, lasting) = thread_and_lasting_error();
     instance::keep(thread);

@@ -1,10 +1,10 @@
 //! Processes that fork.
 //!
-//! A forked child has a copy of the simulated runtime but none of the parent's other
-//! threads, so a lock that one of them had would never be released. The lock is therefore
-//! taken before every fork and released on both sides. As on an H200, CUDA that the
-//! parent has used cannot be used in the child: `library/tests/library/fork.h200` has what each call
-//! returns there.
+//! A forked child has a copy of the simulated runtime, but none of the parent's other
+//! threads, so a lock that one of them held would never be released. The lock is therefore
+//! taken before every fork and released in both processes. As on an H200, if the parent has
+//! used CUDA, the child cannot: `library/tests/library/fork.h200` contains the result of
+//! each call in the child.
 
 use core::ffi::c_int;
 use std::cell::RefCell;
@@ -20,10 +20,10 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What is locked while the process forks.
+/// The locks that are held while the process forks.
 struct Held {
     state: Option<MutexGuard<'static, State>>,
-    /// That nobody starts the simulated runtime.
+    /// Prevents the simulated runtime from being started.
     _start: MutexGuard<'static, ()>,
 }
 
@@ -31,11 +31,11 @@ thread_local! {
     static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
-/// Sees to it that the process can fork. Called once.
+/// Registers the fork handlers. Called once.
 pub(crate) fn prepare_for_forks() {
-    // SAFETY: the three functions are `extern "C"`, take nothing and stay for as long as
-    // this library is loaded. An error means that memory is out: then forks are as they
-    // would be without this.
+    // SAFETY: the three functions are `extern "C"`, take no arguments and exist as long
+    // as this library is loaded. An error means that there is no memory; forks are then
+    // not handled.
     unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
@@ -45,7 +45,8 @@ extern "C" fn before() {
         state: instance::process_if_started().map(instance::Instance::lock),
         _start: start,
     };
-    // While a thread ends its storage may be gone. Then nothing is kept locked.
+    // While a thread ends, its storage may already be destroyed. The locks are then
+    // released.
     let _ = HELD.try_with(|slot| slot.replace(Some(held)));
 }
 

@@ -1,8 +1,8 @@
-//! Under which of NVIDIA's names the library was loaded.
+//! The NVIDIA file name under which the library was loaded.
 //!
-//! Some functions have other prototypes before CUDA 13 under the same name. A program
-//! that was linked with `libcudart.so.12` and gets this library under that name calls them
-//! with the arguments of 12, so the name decides which arguments they read.
+//! Some functions have different prototypes before CUDA 13 under the same name. A program
+//! that was linked with `libcudart.so.12` and loads this library under that name calls them
+//! with the arguments of 12. The file name therefore determines which arguments they read.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ pub(super) fn major() -> u32 {
     })
 }
 
-/// The path by which the dynamic loader opened the file that this code is in.
+/// The path by which the dynamic linker opened the file that contains this code.
 #[cfg(target_os = "linux")]
 fn own_path() -> Option<String> {
     use core::ffi::{CStr, c_char, c_int, c_void};
@@ -38,12 +38,12 @@ fn own_path() -> Option<String> {
         address: core::ptr::null_mut(),
     };
     let here = own_path as fn() -> Option<String> as *const c_void;
-    // SAFETY: `info` is laid out as dladdr(3) says, and is written by it.
+    // SAFETY: `info` has the layout documented in dladdr(3), and dladdr writes it.
     let found = unsafe { dladdr(here, &raw mut info) };
     if found == 0 || info.file.is_null() {
         return None;
     }
-    // SAFETY: dladdr gave a C string that stays while the file is loaded.
+    // SAFETY: dladdr returned a C string that is valid while the file is loaded.
     let path = unsafe { CStr::from_ptr(info.file) };
     Some(path.to_string_lossy().into_owned())
 }

@@ -1,12 +1,12 @@
-//! The C side: every exported function under its C name.
+//! The C API: every exported function under its C name.
 //!
-//! The wrappers are made from the list of exports, so one that has no implementation in
-//! `calls` does not compile. They do what all calls have in common (the calls
-//! are counted, may be made to fail, cost time, set the last error); the
-//! implementations turn pointers into values for [`crate::runtime`].
+//! The wrappers are generated from the list of exports, so an export without an
+//! implementation in `calls` does not compile. The wrappers contain what all calls have in
+//! common: they count the call, may make it fail, add its duration to the time and set the
+//! last error. The implementations convert pointers to values for [`crate::runtime`].
 //!
-//! What a program must keep to is what CUDA asks: pointers valid for what a call
-//! reads and writes. A handle may be anything: it is looked up, never followed.
+//! The requirements for a program are those of CUDA: pointers must be valid for what a call
+//! reads and writes. A handle may have any value: it is looked up and never dereferenced.
 
 #![allow(unsafe_code, reason = "it exports C functions")]
 
@@ -42,8 +42,8 @@ macro_rules! export {
             ///
             /// # Safety
             ///
-            /// As CUDA documents the function: pointers must be null or valid for
-            /// what the call reads and writes. Handles may be anything.
+            /// As CUDA documents the function: pointers must be null or valid
+            /// for what the call reads and writes. Handles may have any value.
             #[unsafe(no_mangle)]
             #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
@@ -52,7 +52,7 @@ macro_rules! export {
             }
         )*
 
-        /// The simulated function of a C name, as a table binds it.
+        /// The simulated function with a C name, for a table to bind.
         #[must_use]
         pub fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
             let name = name.to_bytes();

@@ -1,5 +1,5 @@
-//! What nvcc adds to a program: it registers the program's fat binaries and kernels before
-//! `main`, and splits `kernel<<<grid, block>>>(...)` into calls.
+//! Functions for code that nvcc generates: it registers the program's fat binaries and
+//! kernels before `main`, and translates `kernel<<<grid, block>>>(...)` into calls.
 //!
 //! The prototypes are those of `crt/host_runtime.h`, the same in 11.8 and 13.5.
 
@@ -19,7 +19,7 @@ use crate::kernels::module::{KernelCode, unchecked};
 use crate::kernels::variables::ModuleMemory;
 use crate::runtime::Runtime;
 
-/// The names, for the list of all that is exported.
+/// The names of these functions, for the list of all exports.
 pub const NVCC: &[&str] = &[
     "__cudaGetKernel",
     "__cudaInitModule",
@@ -40,16 +40,17 @@ struct Wrapper {
     magic: c_int,
     version: c_int,
     data: *const u8,
-    /// Of a linked binary: the data of those that it was linked from, null at the end.
+    /// For a linked binary: the data of the binaries from which it was linked, ending
+    /// with null.
     linked: *const *const u8,
 }
 
 const WRAPPER_MAGIC: c_int = 0x4662_43B1;
-/// The version of a wrapper around a linked binary (`nvcc -rdc=true`): the binary itself has
-/// machine code, and the PTX is in those that it was linked from.
+/// The version of a wrapper around a linked binary (`nvcc -rdc=true`). The binary itself
+/// contains machine code, and the PTX is in the binaries from which it was linked.
 const LINKED: c_int = 2;
 
-/// The PTX of a fat binary; `None` for what is none.
+/// The PTX of a fat binary; `None` if there is no valid one.
 ///
 /// # Safety
 ///
@@ -58,7 +59,7 @@ unsafe fn binary_at(data: *const u8) -> Option<Binary> {
     // SAFETY: a container begins with a header of 16 bytes.
     let head = unsafe { data.cast::<[u8; 16]>().read_unaligned() };
     let length = fatbin::length(&head)?;
-    // SAFETY: the header says how long the container is, and nvcc wrote both.
+    // SAFETY: nvcc wrote the container and the length in its header.
     let container = unsafe { core::slice::from_raw_parts(data, length) };
     let texts = fatbin::ptx(container)?;
     let mut binary = Binary::default();
@@ -70,22 +71,22 @@ unsafe fn binary_at(data: *const u8) -> Option<Binary> {
     Some(binary)
 }
 
-/// What is in the PTX of a fat binary.
+/// The content of the PTX of a fat binary.
 #[derive(Debug, Default)]
 struct Binary {
     kernels: Vec<KernelCode>,
-    /// The variables of each text.
+    /// The variables of each PTX text.
     variables: Vec<Arc<ModuleMemory>>,
 }
 
-/// What the program has registered.
+/// Everything that the program has registered.
 #[derive(Debug, Default)]
 struct Registered {
-    /// Each fat binary; `None` for what is none, and once it is unregistered.
+    /// Each fat binary; `None` if it is not valid, and after it is unregistered.
     binaries: Vec<Option<Binary>>,
     /// Kernels by the address of their host function.
     functions: HashMap<u64, Function>,
-    /// Variables by the address of the program's variable: the binary and the name.
+    /// Variables by the address of the host variable: the binary and the name.
     variables: HashMap<u64, (usize, String)>,
 }
 
@@ -93,7 +94,7 @@ struct Registered {
 struct Function {
     binary: usize,
     name: String,
-    /// The kernel's handle in the runtime that it was first used in.
+    /// The kernel's handle in the runtime in which it was first used.
     handle: Option<u64>,
 }
 
@@ -103,8 +104,8 @@ fn registered() -> MutexGuard<'static, Option<Registered>> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kernel behind a function pointer: a registered host function, or a handle that is
-/// given back as it is.
+/// The kernel of a function pointer: that of a registered host function. A handle is
+/// returned unchanged.
 pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
     if runtime.kernel(function).is_ok() {
         return function;
@@ -123,7 +124,7 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
         return handle;
     }
     let Some(Some(binary)) = registered.binaries.get(found.binary) else {
-        // The launch is refused as one of a function that nobody registered: 400.
+        // The launch then returns 400, as for a function that was never registered.
         return function;
     };
     let code = binary.kernels.iter().find(|code| code.name == found.name);
@@ -131,8 +132,8 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
         .cloned()
         .unwrap_or_else(|| KernelCode::unknown(&found.name));
     if code.program.is_none() && !code.reads_clock {
-        // Once for a kernel: its handle is kept. Where standard error is closed nobody
-        // wants to know.
+        // Printed once for each kernel, because its handle is stored. If standard
+        // error is closed, the message is dropped.
         let _ = writeln!(
             std::io::stderr(),
             "cudart_model: the kernel {} is not simulated: it takes its time and writes nothing",
@@ -148,34 +149,36 @@ pub(super) fn kernel_of(runtime: &mut Runtime, function: u64) -> u64 {
     }
 }
 
-/// `__cudaRegisterFatBinary` of the simulated runtime. The handle points at its number.
+/// `__cudaRegisterFatBinary` of the simulated runtime. The handle points to the binary's
+/// number.
 ///
 /// # Safety
 ///
-/// The wrapper must be nvcc's, or null.
+/// The wrapper must be one that nvcc generated, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *mut c_void {
     let mut binary = None;
     let wrapper = wrapper.cast::<Wrapper>();
     if !wrapper.is_null() {
-        // SAFETY: the caller promises nvcc's wrapper.
+        // SAFETY: the caller guarantees a wrapper that nvcc generated.
         let wrapper = unsafe { wrapper.read_unaligned() };
         if wrapper.magic == WRAPPER_MAGIC && !wrapper.data.is_null() {
-            // SAFETY: the caller promises a fat binary of nvcc.
+            // SAFETY: the caller guarantees a fat binary of nvcc.
             binary = unsafe { binary_at(wrapper.data) };
             let mut next = wrapper.linked;
             while wrapper.version == LINKED && !next.is_null() {
-                // SAFETY: nvcc ends the list with null, and this is not behind that.
+                // SAFETY: nvcc ends the list with null, and this entry is
+                // not after that.
                 let data = unsafe { next.read_unaligned() };
                 if data.is_null() {
                     break;
                 }
-                // SAFETY: the list is one of fat binaries.
+                // SAFETY: the entries of the list are fat binaries.
                 let found = unsafe { binary_at(data) }.unwrap_or_default();
                 let all = binary.get_or_insert_default();
                 all.kernels.extend(found.kernels);
                 all.variables.extend(found.variables);
-                // SAFETY: this was not the last of the list.
+                // SAFETY: this was not the last entry of the list.
                 next = unsafe { next.add(1) };
             }
         }
@@ -183,22 +186,23 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
     let mut all = registered();
     let binaries = &mut all.get_or_insert_default().binaries;
     binaries.push(binary);
-    // Lives as long as the program, as the real one's does.
+    // Never freed, like that of the real runtime.
     let number = core::ptr::without_provenance_mut::<c_void>(binaries.len());
     Box::into_raw(Box::new(number))
 }
 
-/// `__cudaRegisterFatBinaryEnd`: all kernels of a fat binary are registered.
+/// `__cudaRegisterFatBinaryEnd`: called when all kernels of a fat binary are registered.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
 
-/// `__cudaInitModule`: CUDA is started at the first call that needs it.
+/// `__cudaInitModule`: has no effect, because CUDA is started at the first call that needs
+/// it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
     0
 }
 
-/// `__cudaUnregisterFatBinary`: its kernels are gone.
+/// `__cudaUnregisterFatBinary`: removes its kernels.
 ///
 /// # Safety
 ///
@@ -220,11 +224,11 @@ pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
     }
 }
 
-/// The place of a fat binary.
+/// The index of a fat binary.
 ///
 /// # Safety
 ///
-/// As for [`__cudaUnregisterFatBinary`].
+/// The same as for [`__cudaUnregisterFatBinary`].
 unsafe fn number(handle: *mut *mut c_void) -> Option<usize> {
     if handle.is_null() {
         return None;
@@ -233,7 +237,7 @@ unsafe fn number(handle: *mut *mut c_void) -> Option<usize> {
     unsafe { handle.read() }.addr().checked_sub(1)
 }
 
-/// `__cudaRegisterFunction`: a kernel's host function and its name.
+/// `__cudaRegisterFunction`: registers a kernel by its host function and its name.
 ///
 /// # Safety
 ///
@@ -274,11 +278,12 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     functions.insert(host_function.addr() as u64, function);
 }
 
-/// `__cudaRegisterVar`: a variable of the program that stands for one of its kernels'.
+/// `__cudaRegisterVar`: registers a host variable that identifies a variable of the
+/// kernels.
 ///
 /// # Safety
 ///
-/// As for [`__cudaRegisterFunction`].
+/// The same as for [`__cudaRegisterFunction`].
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
 pub unsafe extern "C" fn __cudaRegisterVar(
@@ -306,7 +311,7 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     variables.insert(host_variable.addr() as u64, (binary, name));
 }
 
-/// The address and size of the variable that one of the program stands for.
+/// The address and size in bytes of the variable that a host variable identifies.
 pub(super) fn variable_of(runtime: &mut Runtime, variable: u64) -> Option<(u64, u64)> {
     let all = registered();
     let registered = all.as_ref()?;
@@ -319,7 +324,7 @@ pub(super) fn variable_of(runtime: &mut Runtime, variable: u64) -> Option<(u64, 
     Some(at)
 }
 
-/// The shape of a launch, and its stream.
+/// The launch dimensions and the stream of a launch.
 #[derive(Debug, Clone, Copy)]
 struct Configuration {
     grid: dim3,
@@ -332,7 +337,7 @@ thread_local! {
     static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
 }
 
-/// `__cudaPushCallConfiguration`: what stands in `<<<...>>>`.
+/// `__cudaPushCallConfiguration`: stores the values in `<<<...>>>`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaPushCallConfiguration(
     grid: dim3,
@@ -346,17 +351,17 @@ pub extern "C" fn __cudaPushCallConfiguration(
         shared,
         stream,
     };
-    // A thread that is ending launches nothing.
+    // A thread that is ending makes no launches.
     let _ = PUSHED.try_with(|pushed| pushed.borrow_mut().push(configuration));
     0
 }
 
-/// `__cudaPopCallConfiguration`: what was pushed last.
+/// `__cudaPopCallConfiguration`: returns the values that were stored last.
 ///
 /// # Safety
 ///
-/// The pointers must be null or valid for the write of their type; the last one of a
-/// stream's handle.
+/// The pointers must be null or valid for writing a value of their type; the last one for
+/// writing a stream handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaPopCallConfiguration(
     grid: *mut dim3,
@@ -389,11 +394,12 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
     cudaError_t::SUCCESS
 }
 
-/// `__cudaGetKernel`: the kernel of a host function is known by that function's address.
+/// `__cudaGetKernel`: returns the address of the host function, which identifies the
+/// kernel.
 ///
 /// # Safety
 ///
-/// The pointer must be null or valid for the write of a handle.
+/// The pointer must be null or valid for writing a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaGetKernel(
     kernel: *mut *const c_void,
@@ -407,11 +413,11 @@ pub unsafe extern "C" fn __cudaGetKernel(
     cudaError_t::SUCCESS
 }
 
-/// `__cudaLaunchKernel`, which nvcc 13 calls.
+/// `__cudaLaunchKernel`, which code of nvcc 13 calls.
 ///
 /// # Safety
 ///
-/// As for `cudaLaunchKernel`.
+/// The same as for `cudaLaunchKernel`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaLaunchKernel(
     kernel: *const c_void,
@@ -429,7 +435,7 @@ pub unsafe extern "C" fn __cudaLaunchKernel(
 ///
 /// # Safety
 ///
-/// As for `cudaLaunchKernel`.
+/// The same as for `cudaLaunchKernel`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaLaunchKernel_ptsz(
     kernel: *const c_void,

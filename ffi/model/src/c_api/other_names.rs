@@ -1,6 +1,6 @@
-//! Twins for the per-thread default stream, and other names of functions: what NVIDIA's
-//! header calls instead of a function when a program is compiled for per-thread default
-//! streams, or with CUDA 12.
+//! Variants for the per-thread default stream, and other names of functions. NVIDIA's
+//! header uses these names if a program is compiled for per-thread default streams, or with
+//! CUDA 12.
 
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -17,7 +17,7 @@ macro_rules! also {
             ///
             /// # Safety
             ///
-            /// As for that function.
+            /// The same as for that function.
             #[unsafe(no_mangle)]
             #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
             #[allow(non_snake_case, reason = "the C name")]
@@ -27,14 +27,14 @@ macro_rules! also {
             }
         )*
 
-        /// The names, and the functions that they are.
+        /// The other names, and the functions for which they stand.
         pub const OTHER_NAMES: &[(&str, &str)] = &[
             $((stringify!($name), stringify!($function)),)*
         ];
     };
 }
 
-/// Makes the call as it is.
+/// Makes the call without changes.
 fn plainly<T>(call: impl FnOnce() -> T) -> T {
     call()
 }

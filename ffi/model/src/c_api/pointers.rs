@@ -1,4 +1,4 @@
-//! Reading and writing through a program's pointers.
+//! Reads and writes through pointers of the program.
 
 use core::alloc::Layout;
 use core::ffi::{CStr, c_char, c_void};
@@ -9,7 +9,7 @@ use cudart_ffi::cudaError_t;
 use crate::objects::effects::HostCall;
 use crate::runtime::Outcome;
 
-/// Refuses null where a call has to write, before it does anything.
+/// Refuses a null pointer through which a call must write, before the call has any effect.
 pub(super) fn not_null<T>(pointer: *mut T) -> Outcome<*mut T> {
     if pointer.is_null() {
         Err(cudaError_t::INVALID_VALUE)
@@ -28,13 +28,12 @@ pub(super) unsafe fn write<T>(pointer: *mut T, value: T) {
     unsafe { pointer.write_unaligned(value) }
 }
 
-/// The handles in a program's array. More than `most` are refused before anything is
-/// read: a graph of that many nodes cannot have so many different ones, and none may be
-/// named twice.
+/// The handles in a program's array. If there are more than `most`, none is read: a graph
+/// with that many nodes cannot have so many distinct ones, and none may be given twice.
 ///
 /// # Errors
 ///
-/// 1 for no array, and for more than `most`.
+/// 1 for a null array, and for more than `most` handles.
 ///
 /// # Safety
 ///
@@ -57,7 +56,7 @@ pub(super) unsafe fn handles(first: *const c_void, count: usize, most: usize) ->
         .collect())
 }
 
-/// A program's C string as text; what is not UTF-8 is replaced.
+/// A C string of the program as text. Bytes that are not UTF-8 are replaced.
 ///
 /// # Safety
 ///
@@ -71,54 +70,57 @@ pub(super) unsafe fn string(text: *const c_char) -> Outcome<String> {
     Ok(text.to_string_lossy().into_owned())
 }
 
-/// Copies bytes of the program's memory, for a copy that is made now.
+/// Reads bytes of the program's memory, for a copy that is made now.
 ///
-/// The address came with a call whose contract is CUDA's: the program's side of a copy
-/// can be read until the copy is over.
+/// The address comes from a call with CUDA's requirements: the host side of a copy can be
+/// read until the copy has finished.
 pub(crate) fn read_host(address: u64, bytes: &mut [u8]) {
-    // SAFETY: the program promises this range, as above; a buffer of ours is not in it.
+    // SAFETY: the program guarantees this range, as above; it does not overlap with our
+    // buffer.
     unsafe {
         core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len());
     }
 }
 
-/// Copies bytes to the program's memory, under the contract of [`read_host`].
+/// Writes bytes to the program's memory, with the requirements of [`read_host`].
 pub(crate) fn write_host(address: u64, bytes: &[u8]) {
-    // SAFETY: the program promises this range; a buffer of ours is not in it.
+    // SAFETY: the program guarantees this range; it does not overlap with our buffer.
     unsafe {
         core::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
     }
 }
 
-/// Whether the program's memory holds these bytes, under the contract of [`read_host`].
+/// Whether the program's memory contains these bytes, with the requirements of
+/// [`read_host`].
 pub(crate) fn host_holds(address: u64, bytes: &[u8]) -> bool {
-    // SAFETY: the program promises this range; it is only read.
+    // SAFETY: the program guarantees this range; it is only read.
     let there = unsafe { core::slice::from_raw_parts(address as *const u8, bytes.len()) };
     there == bytes
 }
 
-/// Zeroed memory of the host for the program, aligned as pages are. It takes pages of the
-/// machine only where it is written, and is freed when this goes.
+/// Zeroed host memory for the program, aligned to a page. Physical pages are allocated only
+/// where it is written. It is freed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct HostPages {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: the memory belongs to this alone, and nothing here reads or writes it.
+// SAFETY: only this value refers to the memory, and nothing here reads or writes it.
 unsafe impl Send for HostPages {}
 
 impl HostPages {
-    /// What the addresses are multiples of.
+    /// The alignment of the addresses in bytes.
     const ALIGNMENT: usize = 4096;
 
-    /// So many bytes, more than none. `None`: the host has not so many.
+    /// Allocates `bytes` bytes, which must not be 0. `None` if the host has not enough
+    /// memory.
     pub(crate) fn new(bytes: usize) -> Option<Self> {
-        // Zeroed memory of a small alignment comes untouched from the system, that of a
-        // page's is written by the standard library.
+        // With a small alignment, the system provides zeroed memory without writing
+        // to it. With a page's alignment, the standard library writes the zeros.
         let whole = bytes.checked_add(Self::ALIGNMENT)?;
         let layout = Layout::from_size_align(whole, align_of::<u128>()).ok()?;
-        // SAFETY: the layout has bytes.
+        // SAFETY: the size of the layout is not 0.
         let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
         Some(Self { start, layout })
     }
@@ -136,16 +138,17 @@ impl Drop for HostPages {
     }
 }
 
-/// Calls a function that the program gave for a host node.
+/// Calls a function that the program passed for a host node.
 pub(super) fn call_host(call: HostCall) {
     let function = call.function as *const c_void;
     if function.is_null() {
         return;
     }
-    // SAFETY: the program gave this address as a function that takes one pointer.
+    // SAFETY: the program passed this address as a function with one pointer as
+    // argument.
     let function = unsafe {
         core::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void)>(function)
     };
-    // SAFETY: the program promises that it can be called with this.
+    // SAFETY: the program guarantees that the function can be called with this argument.
     unsafe { function(call.user_data as *mut c_void) };
 }

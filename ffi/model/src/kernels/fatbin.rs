@@ -1,22 +1,24 @@
-//! The fat binary that nvcc puts into a program: a container of PTX texts and machine code.
+//! The fat binary that nvcc writes into a program: a container of PTX texts and machine
+//! code.
 //!
-//! The layout is not documented. It is the one of the files in `library/tests/data/nvcc`, which nvcc
-//! 13.5 wrote.
+//! Its layout is not documented. This code follows the files in `library/tests/data/nvcc`,
+//! which nvcc 13.5 wrote.
 
 use std::io::Read as _;
 
-/// A container's first four bytes.
+/// The first four bytes of a container.
 const MAGIC: u32 = 0xBA55_ED50;
 /// The kind of an entry that is PTX.
 const PTX: u16 = 1;
-/// An entry's flag: its text is compressed with LZ4.
+/// The flag of an entry whose text is compressed with LZ4.
 const LZ4: u64 = 0x2000;
-/// The same with Zstandard.
+/// The flag of an entry whose text is compressed with Zstandard.
 const ZSTD: u64 = 0x8000;
-/// The most bytes that a text may have.
+/// The largest size of a text in bytes.
 const MOST: u64 = 256 << 20;
 
-/// The container's length in bytes, from its first 16; `None` for what is none.
+/// The length of a container in bytes, from its first 16 bytes; `None` if they are not
+/// those of a container.
 #[must_use]
 pub fn length(head: &[u8; 16]) -> Option<usize> {
     let magic = u32::from_le_bytes(head.first_chunk().copied()?);
@@ -28,8 +30,8 @@ pub fn length(head: &[u8; 16]) -> Option<usize> {
         .flatten()
 }
 
-/// The PTX texts of a container, without those that cannot be read; `None` for what is no
-/// container, or one with neither text nor machine code.
+/// The PTX texts of a container that can be read. `None` if the bytes are not a container,
+/// or if it contains neither text nor machine code.
 #[must_use]
 pub fn ptx(container: &[u8]) -> Option<Vec<String>> {
     length(container.first_chunk::<16>()?)?;
@@ -91,7 +93,7 @@ fn text(entry: &[u8], payload: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-/// A little-endian number of up to 8 bytes; 0 where it lies outside.
+/// A little-endian number of up to 8 bytes. Bytes outside of the slice are read as 0.
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
     let field = bytes.get(at..at.saturating_add(length)).unwrap_or_default();
     let bits = field.iter().rev();

@@ -1,4 +1,5 @@
-//! Kernels: [`module`] reads them from PTX, [`program`] runs them where it can.
+//! Kernels: [`module`] reads them from PTX, and [`program`] runs those that can be
+//! simulated.
 
 pub mod fatbin;
 pub mod module;

@@ -1,5 +1,5 @@
-//! What the simulated runtime takes from a PTX text: the kernels, their parameters, and
-//! whether a kernel spins by the clock.
+//! The content of a PTX text for the simulated runtime: the kernels, their parameters, and
+//! whether a kernel has a spin time.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use crate::kernels::program::{Program, Unit};
 use crate::kernels::variables::ModuleMemory;
 use crate::profile::Profile;
 
-/// A kernel: how long it runs, and what it writes.
+/// A kernel: its parameters, its spin time, and its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelCode {
     /// The entry's name.
     pub name: String,
-    /// Bytes of each parameter.
+    /// The size of each parameter in bytes.
     pub parameter_bytes: Vec<usize>,
-    /// It reads `%clock` or `%clock64`: taken as spinning for as many SM clocks
-    /// as its first 64-bit parameter says.
+    /// Whether it reads `%clock` or `%clock64`. Such a kernel is assumed to spin for as
+    /// many SM clock cycles as its first 64-bit parameter says.
     pub reads_clock: bool,
-    /// What it does to memory, if the simulated runtime can run it.
+    /// Its code, if the simulated runtime can execute it.
     pub program: Option<Arc<Program>>,
-    /// The variables of its module, if it has some.
+    /// The variables of its module, if there are any.
     pub variables: Option<Arc<ModuleMemory>>,
 }
 
 impl KernelCode {
-    /// A kernel of which only the name is known. NVIDIA's samples call the kernel that spins
-    /// for its first argument `clockBlock`.
+    /// A kernel of which only the name is known. In NVIDIA's samples, the kernel that
+    /// spins for the time in its first argument is named `clockBlock`.
     #[must_use]
     pub fn unknown(name: &str) -> Self {
         let spins = name.contains("clockBlock") || name.contains("clock_block");
@@ -41,7 +41,7 @@ impl KernelCode {
         }
     }
 
-    /// Which parameter says how long the kernel spins, if it does.
+    /// The index of the parameter that contains the spin time, if there is one.
     #[must_use]
     pub fn spin_parameter(&self) -> Option<usize> {
         self.reads_clock
@@ -50,12 +50,12 @@ impl KernelCode {
     }
 }
 
-/// Why a PTX text was refused: the code, and the line for the error log.
+/// Why a PTX text was refused: the error code, and the line for the error log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// 218, 222 or 209.
     pub code: cudaError_t,
-    /// What a person reads in the log buffer.
+    /// The text for the log buffer.
     pub log: String,
 }
 
@@ -63,7 +63,7 @@ pub struct Refused {
 ///
 /// # Errors
 ///
-/// 218 for what is no PTX, 222 for a `.version` newer than the driver, 209 for a
+/// 218 for a text that is not PTX, 222 for a `.version` newer than the driver, 209 for a
 /// `.target` that the device cannot run.
 pub fn load(text: &str, profile: &Profile) -> Result<Vec<KernelCode>, Refused> {
     let refuse = |code, log: String| Refused { code, log };
@@ -76,9 +76,8 @@ pub fn load(text: &str, profile: &Profile) -> Result<Vec<KernelCode>, Refused> {
     Ok(codes_of(text, header.entries).0)
 }
 
-/// The kernels of a PTX text and its variables, whatever driver and device it is for: a
-/// program's fat binary has machine code for the device beside it. Nothing of a text that is
-/// no PTX.
+/// The kernels and variables of a PTX text, for any driver and device: a program's fat
+/// binary also contains machine code for the device. Empty if the text is not PTX.
 #[must_use]
 pub fn unchecked(text: &str) -> (Vec<KernelCode>, Option<Arc<ModuleMemory>>) {
     PtxHeader::parse(text).map_or_else(
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     const SPIN: &str = "\
-// made by hand
+// written by hand
 .version 6.5
 .target sm_50
 .address_size 64

@@ -1,14 +1,14 @@
-//! Memory of a module: its variables in global and constant memory.
+//! The memory of a module: its variables in global and constant memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::kernels::program::{Unit, Variable};
 use crate::memory::contents::Shared;
 
-/// Where modules' memory begins: no allocation of a device, and by its place none of a
-/// program, is there. With a GPU it is elsewhere.
+/// The first address of modules' memory. It is far from the allocations of devices and of
+/// programs. On a GPU, it is elsewhere.
 const FIRST: u64 = 0x6e00_0000_0000;
-/// What modules' addresses are multiples of.
+/// The address of each module's memory is a multiple of this, in bytes.
 const STEP: u64 = 2 << 20;
 
 /// The memory of a module's variables.
@@ -29,7 +29,7 @@ impl PartialEq for ModuleMemory {
 impl Eq for ModuleMemory {}
 
 impl ModuleMemory {
-    /// Places the variables of a unit in memory of their own; `None` where it has none.
+    /// Allocates memory for the variables of a unit; `None` if it has no variables.
     #[must_use]
     pub fn of(unit: &mut Unit) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(FIRST);
@@ -57,26 +57,26 @@ impl ModuleMemory {
         self.start
     }
 
-    /// How many bytes the variables have, with the gaps between them.
+    /// The total size of the variables in bytes, including gaps between them.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What they hold.
+    /// Their contents.
     #[must_use]
     pub fn contents(&self) -> &Shared {
         &self.contents
     }
 
-    /// How many bytes its constants have.
+    /// The total size of the constants in bytes.
     #[must_use]
     pub fn constant_bytes(&self) -> u64 {
         let constants = self.variables.iter().filter(|v| v.is_constant);
         constants.map(|constant| constant.bytes).sum()
     }
 
-    /// The address and size of a variable.
+    /// The address and size in bytes of a variable.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
         let found = self

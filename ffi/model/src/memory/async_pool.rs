@@ -1,8 +1,9 @@
-//! Stream-ordered memory: a device's default pool, what `cudaMallocAsync` takes from.
+//! Stream-ordered memory: the default pool of a device, from which `cudaMallocAsync`
+//! allocates.
 //!
-//! It is simpler than the driver's: each allocation gets new addresses while there are
-//! any, and only the sizes decide what the pool holds. It is apart from the graphs'
-//! memory (R44).
+//! It is simpler than the driver's pool: each allocation gets new addresses as long as
+//! there are any, and only the sizes of the allocations determine how much memory the pool
+//! has reserved. It is separate from graph memory (R44).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,18 +12,18 @@ use crate::clock::Nanos;
 use crate::memory::contents::Contents;
 use crate::memory::va_window::VaWindow;
 
-/// Physical memory comes to the pool in these units. Assumed: the graphs' block on
-/// the H200 (M1).
+/// The pool allocates physical memory in multiples of this, in bytes. Assumed to be the
+/// block size of graph memory on the H200 (M1).
 const UNIT: u64 = 32 << 20;
 
-/// What sizes and addresses are multiples of.
+/// Sizes and addresses are multiples of this, in bytes.
 const STEP: u64 = 512;
 
 /// One allocation.
 #[derive(Debug)]
 struct Pooled {
     bytes: u64,
-    /// Freed in stream order at this time.
+    /// The time from which it is free, if it was freed in stream order.
     freed_at: Option<Nanos>,
     contents: Contents,
 }
@@ -31,7 +32,7 @@ struct Pooled {
 #[derive(Debug)]
 pub struct AsyncPool {
     allocations: BTreeMap<u64, Pooled>,
-    /// Time and address of frees whose time has not come.
+    /// The time and the address of each free whose time has not been reached.
     due: BTreeSet<(Nanos, u64)>,
     addresses: VaWindow,
     used: u64,
@@ -53,36 +54,38 @@ impl AsyncPool {
         }
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of live allocations.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Physical bytes that the pool holds.
+    /// Physical bytes that the pool has reserved.
     #[must_use]
     pub fn reserved(&self) -> u64 {
         self.reserved
     }
 
-    /// Reserved bytes above this are given back when something is waited for.
+    /// The release threshold in bytes: at a synchronization, reserved bytes above it
+    /// are returned to the device.
     #[must_use]
     pub fn threshold(&self) -> u64 {
         self.threshold
     }
 
-    /// Sets it.
+    /// Sets the release threshold.
     pub fn set_threshold(&mut self, bytes: u64) {
         self.threshold = bytes;
     }
 
-    /// How many allocations are not freed.
+    /// The number of allocations that are not freed.
     #[must_use]
     pub fn count(&self) -> usize {
         self.allocations.len() - self.due.len()
     }
 
-    /// Allocates, with `room` bytes left on the device. `None`: not enough.
+    /// Allocates `bytes` bytes, with `room` bytes free on the device, and returns the
+    /// address. `None` if that is not enough.
     pub fn allocate(&mut self, bytes: u64, room: u64, now: Nanos) -> Option<u64> {
         self.settle(now);
         let bytes = bytes.checked_next_multiple_of(STEP)?;
@@ -107,7 +110,8 @@ impl AsyncPool {
         Some(address)
     }
 
-    /// Frees what starts at the address, once the time has come. Whether anything did.
+    /// Frees the allocation that starts at the address, at the time `time`. Returns
+    /// whether there is one.
     pub fn free_at(&mut self, address: u64, time: Nanos) -> bool {
         match self.allocations.get_mut(&address) {
             Some(pooled) if pooled.freed_at.is_none() => {
@@ -119,7 +123,7 @@ impl AsyncPool {
         }
     }
 
-    /// Whether the bytes lie in one allocation that is not freed.
+    /// Whether the range is within one allocation that is not freed.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         let before = self.allocations.range(..=address).next_back();
@@ -129,7 +133,7 @@ impl AsyncPool {
         })
     }
 
-    /// Carries out the frees whose time has come.
+    /// Carries out the frees whose time has been reached.
     pub fn settle(&mut self, now: Nanos) {
         while let Some(&(time, address)) = self.due.first()
             && time <= now
@@ -142,8 +146,8 @@ impl AsyncPool {
         }
     }
 
-    /// The allocation that an address is in: its first address, its bytes and what it
-    /// holds.
+    /// The allocation that contains an address: its first address, its size in bytes
+    /// and its contents.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
         let (&start, pooled) = self.allocations.range(..=address).next_back()?;
@@ -158,7 +162,7 @@ impl AsyncPool {
         Some(start)
     }
 
-    /// Gives back what is not allocated, down to `keep` bytes.
+    /// Returns unused memory to the device, until `keep` bytes are left.
     pub fn trim(&mut self, keep: u64, now: Nanos) {
         self.settle(now);
         let needed = self.used.next_multiple_of(UNIT);

@@ -1,13 +1,13 @@
-//! The blocks of physical memory that a pool holds, by their ids.
+//! The blocks of physical memory in a pool, by their ids.
 
 use std::num::NonZeroU64;
 
-/// Names a block of a pool, and no later one in the same place. Ids ascend in the order
-/// in which the blocks were taken from the device.
+/// Identifies a block of a pool. The id is not used for a later block in the same place.
+/// Ids ascend in the order in which the blocks were allocated from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockId(NonZeroU64);
 
-/// The low bits of an id are the block's place; no device has more blocks at a time.
+/// The low bits of an id are the block's place. No device has more blocks than this allows.
 const PLACE_BITS: u32 = 24;
 
 impl BlockId {
@@ -16,8 +16,8 @@ impl BlockId {
     }
 }
 
-/// Blocks by id. A graph's launch looks at each of its blocks, so finding one takes no
-/// search.
+/// Blocks by id. A launch of a graph accesses each of its blocks, so a block is found
+/// without a search.
 #[derive(Debug)]
 pub(super) struct Blocks<B> {
     places: Vec<Option<(BlockId, B)>>,
@@ -36,25 +36,25 @@ impl<B> Default for Blocks<B> {
 }
 
 impl<B> Blocks<B> {
-    /// How many there are.
+    /// The number of blocks.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.vacant.len()
     }
 
-    /// The block of an id, unless it is gone.
+    /// The block with an id; `None` if it was removed.
     pub(super) fn get(&self, id: BlockId) -> Option<&B> {
         let (there, block) = self.places.get(id.place())?.as_ref()?;
         (*there == id).then_some(block)
     }
 
-    /// The block of an id, unless it is gone.
+    /// The block with an id; `None` if it was removed.
     pub(super) fn get_mut(&mut self, id: BlockId) -> Option<&mut B> {
         let (there, block) = self.places.get_mut(id.place())?.as_mut()?;
         (*there == id).then_some(block)
     }
 
-    /// Adds a block. `None` with 2^24 blocks, which are more than the memory of any
-    /// profile has.
+    /// Adds a block. `None` if there are already 2^24 blocks, which is more than the
+    /// memory of any profile.
     pub(super) fn insert(&mut self, block: B) -> Option<BlockId> {
         let place = self.vacant.pop().unwrap_or(self.places.len());
         if place >> PLACE_BITS != 0 {
@@ -69,7 +69,7 @@ impl<B> Blocks<B> {
         Some(id)
     }
 
-    /// All blocks, in no order.
+    /// All blocks, in arbitrary order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (BlockId, &B)> {
         self.places.iter().flatten().map(|(id, block)| (*id, block))
     }

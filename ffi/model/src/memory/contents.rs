@@ -1,33 +1,32 @@
-//! What memory holds: the bytes that copies, memsets and kernels have written.
+//! The contents of memory: the bytes that copies, memsets and kernels have written.
 //!
-//! Each allocation of plain memory and each block of physical memory has contents of its
-//! own. Graphs that share a block see what the other one wrote there (R5, R10), and
-//! contents go with the memory that they are in. Contents can be used without the lock
-//! of the simulated runtime.
+//! Each plain allocation and each block of physical memory has its own contents. Graphs
+//! that share a block see what the other one wrote there (R5, R10). Contents can be used
+//! without locking the simulated runtime.
 //!
-//! Only what was written is kept, in pages. A page or a longer run that repeats the same
-//! four bytes, zeroes for example, is kept as these four bytes. So memory that is
-//! allocated and never written, or only set, takes no memory of the host.
+//! Only written bytes are stored, in pages. A page or a longer range that repeats the same
+//! four bytes, such as zeros, is stored as these four bytes. Memory that is allocated and
+//! never written, or only set, therefore takes no memory of the host.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What memory reads as before anything was written: not zero, so that a program that
-/// counts on zeroes is found out.
+/// The value of bytes that were never written. It is not zero, so that a program that
+/// wrongly expects zeros gets wrong results.
 pub const NEVER_WRITTEN: u8 = 0xcd;
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub const PAGE: usize = 4096;
 const PAGE_BYTES: u64 = PAGE as u64;
 
-/// The contents of an allocation or of a block, which nothing has used so far, or which
-/// are shared with those who use them.
+/// The contents of an allocation or of a block. They are created at the first use and
+/// shared with all users.
 #[derive(Default)]
 pub struct Contents(OnceLock<Shared>);
 
 impl Contents {
-    /// The contents, for use without the lock of the simulated runtime.
+    /// The contents, for use without locking the simulated runtime.
     #[must_use]
     pub fn share(&self) -> Shared {
         self.0.get_or_init(Shared::default).clone()
@@ -45,28 +44,28 @@ impl fmt::Debug for Contents {
 #[derive(Debug, Clone, Default)]
 pub struct Shared(Arc<Mutex<Written>>);
 
-/// Part of what memory holds.
+/// A part of the contents of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// The same four bytes again and again, the first of them at offsets that are
-    /// multiples of four.
+    /// The same four bytes repeated. The first of them is at offsets that are multiples
+    /// of four.
     Repeated {
         /// The four bytes.
         pattern: [u8; 4],
-        /// How many bytes in all.
+        /// The size of the part in bytes.
         bytes: u64,
     },
-    /// Nothing was written here.
+    /// Nothing was written in this part.
     NeverWritten {
-        /// How many bytes.
+        /// The size of the part in bytes.
         bytes: u64,
     },
 }
 
 impl Part<'_> {
-    /// How many bytes it has.
+    /// The size of the part in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -81,7 +80,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads bytes from an offset on.
+    /// Reads bytes, starting at `offset`.
     pub fn read(&self, offset: u64, to: &mut [u8]) {
         let bytes = to.len() as u64;
         self.lock().for_each_part(offset, bytes, |at, part| {
@@ -97,36 +96,37 @@ impl Shared {
         });
     }
 
-    /// Calls `visit` with each part of a range and the offset of the part, in ascending
+    /// Calls `visit` with the offset of each part of a range and the part, in ascending
     /// order.
     pub fn for_each_part(&self, offset: u64, bytes: u64, visit: impl FnMut(u64, Part<'_>)) {
         self.lock().for_each_part(offset, bytes, visit);
     }
 
-    /// Writes bytes from an offset on. Returns how many pages that took.
+    /// Writes bytes, starting at `offset`. Returns the number of new pages.
     pub fn write(&self, offset: u64, from: &[u8]) -> u64 {
         self.lock().write(offset, from)
     }
 
-    /// Writes a range from `source`, which is called with offsets and with room for what
-    /// belongs there.
+    /// Writes a range. `source` is called with an offset and a buffer, and fills the
+    /// buffer with the bytes for that offset.
     pub fn write_from(&self, offset: u64, bytes: u64, source: impl FnMut(u64, &mut [u8])) {
         self.lock().write_from(offset, bytes, source);
     }
 
-    /// Repeats four bytes over a range; the first of them goes to offsets that are
+    /// Fills a range with four repeated bytes. The first of them is at offsets that are
     /// multiples of four.
     pub fn fill(&self, offset: u64, bytes: u64, pattern: [u8; 4]) {
         self.lock().fill(offset, bytes, Some(pattern));
     }
 
-    /// Makes a range as if nothing had been written there.
+    /// Resets a range to the state in which nothing was written.
     pub fn clear(&self, offset: u64, bytes: u64) {
         self.lock().fill(offset, bytes, None);
     }
 
-    /// Lends a page, which is away until [`give_back`](Self::give_back); whether it was
-    /// kept before. Other accesses to it wait for that only by the order of work.
+    /// Takes a page out until [`give_back`](Self::give_back). Returns whether the page
+    /// was stored before. Other accesses to the page are not blocked; only the order of
+    /// the work keeps them apart.
     #[must_use]
     pub fn lend(&self, number: u64) -> (Box<[u8; PAGE]>, bool) {
         let mut written = self.lock();
@@ -136,18 +136,18 @@ impl Shared {
         }
     }
 
-    /// Keeps a page that was lent.
+    /// Stores a page that was taken out.
     pub fn give_back(&self, number: u64, page: Box<[u8; PAGE]>) {
         self.lock().pages.insert(number, page);
     }
 
-    /// Tells contents from others while they are in use.
+    /// A number that is different for other contents as long as both are in use.
     #[must_use]
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// How many pages and runs are kept.
+    /// The number of stored pages and repeated ranges.
     #[must_use]
     pub fn kept(&self) -> usize {
         let written = self.lock();
@@ -155,7 +155,7 @@ impl Shared {
     }
 }
 
-/// Repeats four bytes over room that starts at an offset.
+/// Fills a buffer, which starts at `offset`, with four repeated bytes.
 fn repeat(pattern: [u8; 4], offset: u64, room: &mut [u8]) {
     if pattern == [pattern[0]; 4] {
         room.fill(pattern[0]);
@@ -174,7 +174,7 @@ fn repeat(pattern: [u8; 4], offset: u64, room: &mut [u8]) {
 
 type Page = Box<[u8; PAGE]>;
 
-/// A run that repeats four bytes.
+/// A range that repeats four bytes.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     end: u64,
@@ -183,9 +183,10 @@ struct Run {
 
 #[derive(Debug, Default)]
 struct Written {
-    /// By number. Where a page is, it counts, and no run.
+    /// By page number. If a page is stored, its bytes are valid instead of those of
+    /// `runs`.
     pages: BTreeMap<u64, Page>,
-    /// By first byte. None overlaps another.
+    /// By first byte. They do not overlap.
     runs: BTreeMap<u64, Run>,
 }
 
@@ -206,7 +207,7 @@ impl Written {
         self.for_each_run(at, end, &mut visit);
     }
 
-    /// The parts of a range that no page is in.
+    /// Visits the parts of a range for which no page is stored.
     fn for_each_run(&self, start: u64, end: u64, visit: &mut impl FnMut(u64, Part<'_>)) {
         let mut at = start;
         while at < end {
@@ -230,13 +231,13 @@ impl Written {
         }
     }
 
-    /// The run that a byte is in.
+    /// The run that contains a byte.
     fn run_at(&self, offset: u64) -> Option<Run> {
         let (_, run) = self.runs.range(..=offset).next_back()?;
         (offset < run.end).then_some(*run)
     }
 
-    /// A page for writing, with what its place holds so far.
+    /// A page for writing, filled with its current bytes.
     fn page(&mut self, number: u64, is_new: &mut u64) -> &mut [u8; PAGE] {
         if !self.pages.contains_key(&number) {
             *is_new += 1;
@@ -248,7 +249,7 @@ impl Written {
             .or_insert_with(|| Box::new([NEVER_WRITTEN; PAGE]))
     }
 
-    /// A page with what its place holds where no page is kept.
+    /// A new page, filled with the bytes that its range has without a stored page.
     fn new_page(&self, number: u64) -> Page {
         let mut page: Page = Box::new([NEVER_WRITTEN; PAGE]);
         let start = number * PAGE_BYTES;
@@ -283,7 +284,8 @@ impl Written {
     fn write_from(&mut self, offset: u64, bytes: u64, mut source: impl FnMut(u64, &mut [u8])) {
         let end = offset.saturating_add(bytes);
         let mut at = offset;
-        // Whole pages that repeat four bytes become one run at the end.
+        // Consecutive whole pages that repeat four bytes are stored as one run at
+        // the end.
         let mut pending: Option<(u64, Run)> = None;
         let mut spare: Option<Page> = None;
         while at < end {
@@ -324,13 +326,13 @@ impl Written {
         }
     }
 
-    /// Repeats a pattern over a range, or with none forgets what is there.
+    /// Fills a range with a pattern, or without one resets it.
     fn fill(&mut self, offset: u64, bytes: u64, pattern: Option<[u8; 4]>) {
         let end = offset.saturating_add(bytes);
         if offset >= end {
             return;
         }
-        // Pages that are covered whole go, others are written.
+        // Pages that are covered completely are removed, others are written.
         let whole = offset.div_ceil(PAGE_BYTES)..end / PAGE_BYTES;
         if whole.start < whole.end {
             self.pages.extract_if(whole, |_, _| true).for_each(drop);
@@ -350,7 +352,7 @@ impl Written {
         }
     }
 
-    /// Takes a range out of the runs.
+    /// Removes a range from the runs.
     fn cut_runs(&mut self, offset: u64, end: u64) {
         if let Some((_, run)) = self.runs.range_mut(..offset).next_back()
             && run.end > offset
@@ -369,7 +371,8 @@ impl Written {
         }
     }
 
-    /// Adds a run where none is, joined with its neighbours where it goes on from them.
+    /// Adds a run in a range without runs, and joins it with a neighbour that it
+    /// continues.
     fn add_run(&mut self, offset: u64, mut run: Run) {
         if let Some(&after) = self.runs.get(&run.end)
             && after.pattern == run.pattern
@@ -388,13 +391,13 @@ impl Written {
     }
 }
 
-/// A page of zeroes, which the allocator has at hand without writing them where it can.
+/// A page of zeros. The allocator can often provide it without writing zeros.
 fn zeroes() -> Page {
     let page = vec![0; PAGE].into_boxed_slice();
     page.try_into().unwrap_or_else(|_| Box::new([0; PAGE]))
 }
 
-/// The four bytes that a whole page repeats, if it does.
+/// The four bytes that a whole page repeats; `None` if it does not repeat four bytes.
 fn repeated(page: &[u8; PAGE]) -> Option<[u8; 4]> {
     let (head, rest) = page.split_first_chunk::<4>()?;
     (rest == &page[..PAGE - 4]).then_some(*head)
@@ -447,7 +450,7 @@ mod tests {
         assert_eq!(contents.kept(), 2);
         assert_eq!(read(&contents, tib - 2, 5), [0, 0, 1, 2, 3]);
         assert_eq!(read(&contents, tib + 6, 3), [3, 4, 1]);
-        // What was written before goes.
+        // The write replaces what was written before.
         contents.write_from(0, 64 * PAGE_BYTES, |at, room| {
             for (byte, at) in room.iter_mut().zip(at..) {
                 *byte = (at % 251) as u8;
@@ -458,9 +461,9 @@ mod tests {
         assert_eq!(contents.kept(), 2);
     }
 
-    /// Random operations on this and on a plain array come to the same bytes.
+    /// Random operations on `Contents` and on a plain array give the same bytes.
     #[test]
-    fn it_holds_what_an_array_would_hold() {
+    fn the_contents_equal_those_of_an_array() {
         const BYTES: usize = 6 * PAGE + 100;
         let mut noise = 7_u64;
         let mut below = |bound: usize| {

@@ -1,7 +1,7 @@
 //! The memory of one graph: its allocations, and the physical memory that backs them.
 //!
-//! It stays after the graph is destroyed while an exec or an unfreed allocation needs it
-//! (R16).
+//! It exists after the graph is destroyed as long as an exec or an unfreed allocation needs
+//! it (R16).
 
 use std::ops::Range;
 
@@ -9,42 +9,42 @@ use crate::memory::address::AddressSpace;
 use crate::memory::pool::Mapped;
 use crate::objects::id::{ExecId, MemoryId};
 
-/// Names one allocation of one graph.
+/// Identifies one allocation of one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AllocationRef {
     /// The memory of the graph.
     pub memory: MemoryId,
-    /// The number of the allocation in it.
+    /// The index of the allocation in it.
     pub index: u32,
 }
 
 /// One allocation of a graph.
 #[derive(Debug, Clone)]
 pub struct Allocation {
-    /// The device that it is on.
+    /// The device on which it is.
     pub device: usize,
     /// Its address (R1).
     pub address: u64,
-    /// The requested bytes.
+    /// The requested size in bytes.
     pub bytes: u64,
-    /// A free node of the same graph ends it (R13).
+    /// Whether a free node of the same graph frees it (R13).
     pub freed_here: bool,
-    /// Another graph has or had a free node for it (R15).
+    /// Whether another graph has or had a free node for it (R15).
     pub freed_elsewhere: bool,
-    /// Launched and not freed since.
+    /// Whether it was launched and not freed since.
     pub live: bool,
 }
 
-/// A graph's addresses and blocks on one device.
+/// The addresses and blocks of a graph on one device.
 #[derive(Debug)]
 pub struct DeviceMemory {
     /// The device.
     pub device: usize,
     /// Its addresses.
     pub space: AddressSpace,
-    /// The physical memory that backs them, by block in ascending order.
+    /// The physical memory that backs the addresses, by block in ascending order.
     pub mapping: Vec<Mapped>,
-    /// How many of the space's segments the mapping has.
+    /// The number of segments of `space` that `mapping` covers.
     pub segments_mapped: usize,
 }
 
@@ -53,13 +53,13 @@ pub struct DeviceMemory {
 pub struct GraphMemory {
     /// Every allocation, in the order in which the nodes were added.
     pub allocations: Vec<Allocation>,
-    /// One for each device that it has allocations on.
+    /// One entry for each device on which the graph has allocations.
     pub devices: Vec<DeviceMemory>,
-    /// The graph itself exists.
+    /// Whether the graph itself exists.
     pub has_graph: bool,
-    /// The one exec that may exist (R25).
+    /// The only exec that may exist (R25).
     pub exec: Option<ExecId>,
-    /// How many allocations are live.
+    /// The number of live allocations.
     pub live: u32,
 }
 
@@ -70,7 +70,7 @@ impl GraphMemory {
         !self.has_graph && self.exec.is_none() && self.live == 0
     }
 
-    /// Gives back what its lists have room for and do not need.
+    /// Frees the spare capacity of its lists.
     pub fn shrink_to_fit(&mut self) {
         self.allocations.shrink_to_fit();
         self.devices.shrink_to_fit();
@@ -82,7 +82,7 @@ impl GraphMemory {
 }
 
 impl Allocation {
-    /// The blocks of addresses that it touches.
+    /// The numbers of the blocks of addresses that it touches.
     #[must_use]
     pub fn blocks(&self, block_bytes: u64) -> Range<u64> {
         let end = self.address.saturating_add(self.bytes);
@@ -91,8 +91,8 @@ impl Allocation {
 }
 
 impl DeviceMemory {
-    /// Extends the mapping to the segments that the graph has reserved so far: an exec maps
-    /// those that its graph had when it was instantiated.
+    /// Extends the mapping to the segments that the graph has reserved so far. An exec
+    /// maps the segments that its graph had at instantiation.
     pub fn extend_mapping(&mut self, block_bytes: u64) {
         let segments = self.space.segments();
         for segment in segments.get(self.segments_mapped..).unwrap_or_default() {

@@ -7,38 +7,39 @@ use crate::clock::Nanos;
 use crate::memory::contents::Contents;
 use crate::memory::va_window::VaWindow;
 
-/// Physical memory for plain allocations comes in these units.
+/// Physical memory for plain allocations is allocated in multiples of this, in bytes.
 const UNIT: u64 = 2 << 20;
-/// What plain addresses are multiples of.
+/// The addresses of plain allocations are multiples of this, in bytes.
 const STEP: u64 = 512;
 
 /// A plain allocation.
 #[derive(Debug)]
 struct Plain {
-    /// Requested bytes.
+    /// The requested size in bytes.
     bytes: u64,
-    /// The unit that it shares with other small ones, if it does.
+    /// The 2 MiB unit that it shares with other small allocations, if it does.
     shared_unit: Option<u64>,
-    /// Freed in stream order at this time (`cudaFreeAsync`).
+    /// The time from which it is free, if it was freed in stream order
+    /// (`cudaFreeAsync`).
     freed_at: Option<Nanos>,
     contents: Contents,
 }
 
-/// A unit that small allocations share.
+/// A unit of 2 MiB that small allocations share.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     next: u64,
     live: u32,
 }
 
-/// A device's plain allocations.
+/// The plain allocations of a device.
 #[derive(Debug)]
 pub struct Heap {
     allocations: BTreeMap<u64, Plain>,
-    /// Time and address of frees whose time has not come.
+    /// The time and the address of each free whose time has not been reached.
     due: BTreeSet<(Nanos, u64)>,
     units: BTreeMap<u64, Unit>,
-    /// The unit that the next small allocation tries.
+    /// The unit in which the next small allocation is tried.
     filling: u64,
     addresses: VaWindow,
     physical: u64,
@@ -64,13 +65,14 @@ impl Heap {
         self.physical
     }
 
-    /// How many allocations there are.
+    /// The number of allocations.
     #[must_use]
     pub fn count(&self) -> usize {
         self.allocations.len()
     }
 
-    /// Allocates, with `room` bytes left on the device. `None`: not enough.
+    /// Allocates `bytes` bytes, with `room` bytes free on the device, and returns the
+    /// address. `None` if that is not enough.
     pub fn allocate(&mut self, bytes: u64, room: u64) -> Option<u64> {
         let rounded = bytes.checked_next_multiple_of(STEP)?;
         if rounded < UNIT
@@ -124,7 +126,7 @@ impl Heap {
             .is_some_and(|plain| plain.freed_at.is_none())
     }
 
-    /// Whether the bytes lie in one allocation that is not yet freed.
+    /// Whether the range is within one allocation that is not yet freed.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.allocations
@@ -138,7 +140,7 @@ impl Heap {
             })
     }
 
-    /// Frees what starts at the address. Whether anything did.
+    /// Frees the allocation that starts at the address. Returns whether there is one.
     pub fn free(&mut self, address: u64) -> bool {
         let Some(plain) = self.allocations.remove(&address) else {
             return false;
@@ -166,7 +168,7 @@ impl Heap {
         true
     }
 
-    /// Frees what starts at the address once the time has come.
+    /// Frees the allocation that starts at the address, at the time `time`.
     pub fn free_at(&mut self, address: u64, time: Nanos) -> bool {
         match self.allocations.get_mut(&address) {
             Some(plain) if plain.freed_at.is_none() => {
@@ -178,7 +180,7 @@ impl Heap {
         }
     }
 
-    /// Carries out the frees whose time has come.
+    /// Carries out the frees whose time has been reached.
     pub fn settle(&mut self, now: Nanos) {
         while let Some(&(time, address)) = self.due.first()
             && time <= now
@@ -187,12 +189,13 @@ impl Heap {
         }
     }
 
-    /// The allocation that an address is in: its first address, its bytes and what it
-    /// holds.
+    /// The allocation that contains an address: its first address, its size in bytes
+    /// and its contents.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
         let (&start, plain) = self.allocations.range(..=address).next_back()?;
-        // What was not requested of the last step is there as well.
+        // The allocation includes the rest of its last step, which was not
+        // requested.
         let bytes = plain.bytes.next_multiple_of(STEP);
         let is_in = plain.freed_at.is_none() && address - start < bytes;
         is_in.then_some((start, bytes, &plain.contents))

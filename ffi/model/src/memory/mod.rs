@@ -1,10 +1,10 @@
-//! Device memory: where allocations lie and what backs them.
+//! Device memory: the addresses of allocations, and the physical memory that backs them.
 //!
-//! - [`address`] gives virtual addresses to the alloc nodes of a graph, `pool` maps
-//!   physical memory at them, and `graph_memory` is both for one graph.
-//! - `async_pool` is the stream-ordered pool, `heap` is `cudaMalloc`; both take their
-//!   addresses from a `va_window`.
-//! - [`contents`] is what memory holds.
+//! - [`address`] chooses the virtual addresses of a graph's alloc nodes, `pool` maps
+//!   physical memory at them, and `graph_memory` contains both for one graph.
+//! - `async_pool` is the stream-ordered pool, and `heap` implements `cudaMalloc`. Both take
+//!   their addresses from a `va_window`.
+//! - [`contents`] stores the bytes in memory.
 
 pub mod address;
 pub(crate) mod async_pool;

@@ -1,38 +1,40 @@
 //! The physical memory that backs a device's graph allocations.
 //!
-//! A block of physical memory can back addresses of several graphs at
-//! once, as long as these cannot run at once (R35 to R37). *Used* counts the
-//! blocks that an address of some graph is mapped to, *reserved* all blocks that
-//! the pool holds (R48).
+//! A block of physical memory can back addresses of several graphs, as long as these graphs
+//! cannot run at the same time (R35 to R37). *Used* counts the blocks to which an address
+//! of some graph is mapped, *reserved* all blocks that the pool has allocated (R48).
 //!
-//! The documents say what may be shared, and not which graph gets which block. The rules
-//! for that come from recordings of an H200 (driver 580, CUDA 13.0):
+//! NVIDIA documents what may be shared, but not which graph gets which block. The rules for
+//! that were found from recordings of an H200 (driver 580, CUDA 13.0):
 //!
-//! - Every block of addresses that a graph has reserved gets a physical one at launch or
-//!   upload, touched by an allocation or not. The mapping belongs to the graph:
-//!   it survives the exec, and only a trim or another mapping ends it.
-//! - At a launch or upload a block stays where it is if an unfreed allocation of
-//!   the same exec is in it, or no other holds it and one of these is so: it was
-//!   last used in the same stream; that use is over; exactly one graph has part of
-//!   an allocation there.
-//! - What must move may move to a block that was last used in the same stream, or
-//!   whose use is over. Here another stream's work with other graphs counts as use of
-//!   all blocks that were last launched there, even of those that are done.
-//! - What must move while the graph itself still runs makes the host wait for that
-//!   run (R39). Who may be moved to is decided before the wait.
-//! - New memory goes behind the lowest addresses that need some, then what the
-//!   pool has: of the same stream before others, the last used first, idle before
-//!   busy, and the last put behind addresses first. A launch puts what the pool has
-//!   there before new memory. One in another stream than the last counts as putting
-//!   all of the graph's blocks there again.
-//! - A refused launch keeps what the device still had, for good (M13).
-//! - `cudaMalloc` that finds too little trims the pool, even for 1 TiB.
+//! - At a launch or an upload, every block of addresses that a graph has reserved gets a
+//!   physical block, whether an allocation touches it or not. The mapping belongs to the
+//!   graph: it stays when the exec is destroyed, and ends only with a trim or another
+//!   mapping.
+//! - At a launch or an upload, a physical block stays at its addresses if an unfreed
+//!   allocation of the same exec is in it. It also stays if no other exec has an unfreed
+//!   allocation in it and one of these holds: it was last used in the same stream; that use
+//!   has finished; or exactly one graph has a part of an allocation in it.
+//! - An address block whose physical block does not stay can get a block that was last used
+//!   in the same stream, or one whose use has finished. For this rule, if another stream
+//!   runs other graphs, all blocks that were last launched in that stream count as in use,
+//!   even those whose own work has finished.
+//! - If the graph itself still runs when its mapping must change, the host waits for that
+//!   run (R39). The new blocks are chosen before the wait.
+//! - New memory is mapped at the lowest addresses that need a block, then existing blocks
+//!   of the pool. These are chosen in this order: blocks of the same stream before others,
+//!   the last used first, idle before busy, and the last mapped first. A launch maps
+//!   existing blocks before new ones. A launch in another stream than the last one counts
+//!   as mapping all of the graph's blocks again.
+//! - A refused launch permanently reserves the memory that the device still had (M13).
+//! - `cudaMalloc` trims the pool if memory is short, even for a request of 1 TiB.
 //!
-//! Two counts of a block go wrong in the driver, and here in the same way, since
-//! they show in the attributes and in what moves: how many graphs have part of an
-//! allocation in it, and how many unfreed allocations touch it. So *used* can fall at
-//! a launch, and a block can stay held for ever after an upload of a new exec while an
-//! allocation of the old one was live.
+//! Two counts of the driver for a block become wrong, and they do so here in the same way,
+//! since they affect the attributes and the choice of blocks: the number of graphs that
+//! have a part of an allocation in the block, and the number of unfreed allocations that
+//! touch it. As a consequence, *used* can decrease at a launch, and a block can stay
+//! reserved forever after an upload of a new exec while an allocation of the old one was
+//! live.
 
 use std::cmp::Reverse;
 
@@ -46,48 +48,49 @@ use crate::objects::id::{ExecId, StreamId};
 /// One block of physical memory.
 #[derive(Debug)]
 struct Block {
-    /// Graphs that have part of an allocation there. Counted as the H200 counts:
-    /// a block that was only reserved is not counted when it is mapped and is
-    /// counted off when it is unmapped, so this may be too low, or below 0.
+    /// Number of graphs that have a part of an allocation in it. Counted as the H200
+    /// counts: a block that was only reserved is not counted when it is mapped, but
+    /// subtracted when it is unmapped, so this can be too low, or below 0.
     mapped: i32,
-    /// Unfreed allocations that touch it (R36, R42), counted the same way: a free
-    /// is counted off where the graph has its block by then.
+    /// Number of unfreed allocations that touch it (R36, R42). Counted in the same way:
+    /// a free is subtracted if the graph has this block mapped at that time.
     held: i32,
-    /// The exec whose allocations hold it, while any do.
+    /// The exec with unfreed allocations in it, as long as there are any.
     holder: ExecId,
-    /// The stream of the last launch or upload with it.
+    /// The stream of the last launch or upload that used it.
     stream: StreamId,
-    /// The stream of the last one while it was mapped.
+    /// The stream of the last launch or upload while it was mapped.
     mapped_in: Option<StreamId>,
-    /// The stream of the last launch with it.
+    /// The stream of the last launch that used it.
     ran_in: Option<StreamId>,
-    /// When that use is over.
+    /// The time at which that launch ends.
     busy_until: Nanos,
-    /// That launch or upload, counted up.
+    /// The number of that launch or upload, counted upwards.
     used_in: u64,
-    /// When it was last put behind addresses and was mapped then, counted up.
+    /// The number of the last time that it was mapped at addresses, counted upwards.
     given: u64,
-    /// The binding that must not choose it (again).
+    /// The number of the binding that must not choose it (again).
     excluded_from: u64,
     contents: Contents,
 }
 
-/// One block of a graph's addresses, and the physical block behind it.
+/// One block of a graph's addresses, and the physical block that backs it.
 #[derive(Debug, Clone, Copy)]
 pub struct Mapped {
     /// The address divided by the block size.
     pub block: u64,
-    /// What is behind it: nothing before the first launch, stale after a trim.
+    /// The physical block: none before the first launch, and a block that no longer
+    /// exists after a trim.
     physical: Option<BlockId>,
-    /// An allocation touches it. The last blocks of what a graph has reserved
-    /// may be reserved and never touched.
+    /// Whether an allocation touches it. The last blocks of a graph's reserved
+    /// addresses may never be touched.
     pub touched: bool,
-    /// It counts as a mapping of the physical block.
+    /// Whether it is counted as a mapping of the physical block.
     counted: bool,
 }
 
 impl Mapped {
-    /// A block of addresses with nothing behind it yet.
+    /// A block of addresses without a physical block.
     #[must_use]
     pub fn nothing(block: u64) -> Self {
         Self {
@@ -98,14 +101,14 @@ impl Mapped {
         }
     }
 
-    /// The physical block behind it, if any.
+    /// The physical block that backs it, if any.
     #[must_use]
     pub fn physical(&self) -> Option<BlockId> {
         self.physical
     }
 }
 
-/// Who wants to use memory, where and when.
+/// The exec, stream and time of a launch or an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     /// The exec that is launched or uploaded.
@@ -119,9 +122,9 @@ pub struct User {
 /// What [`Pool::bind`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// Blocks of addresses that got other physical memory.
+    /// The number of address blocks that got another physical block.
     pub mapped: u64,
-    /// Some of these had physical memory until then.
+    /// Whether some of these had a physical block before.
     pub remapped: bool,
 }
 
@@ -135,8 +138,8 @@ pub struct Pool {
     bindings: u64,
     launches: u64,
     givings: u64,
-    /// Blocks that were taken for a launch which then failed: reserved, and never
-    /// used or given back again.
+    /// Blocks that were allocated for a launch which then failed. They stay reserved,
+    /// and are never used or returned.
     lost: u64,
 }
 
@@ -147,48 +150,49 @@ impl Pool {
         self.used
     }
 
-    /// The most that [`used`](Self::used) has been since the last reset.
+    /// The largest value of [`used`](Self::used) since the last reset.
     #[must_use]
     pub fn used_high(&self) -> u64 {
         self.used_high
     }
 
-    /// Blocks that the pool holds.
+    /// Blocks that the pool has reserved.
     #[must_use]
     pub fn reserved(&self) -> u64 {
         self.blocks.len() as u64 + self.lost
     }
 
-    /// The most that [`reserved`](Self::reserved) has been since the last reset.
+    /// The largest value of [`reserved`](Self::reserved) since the last reset.
     #[must_use]
     pub fn reserved_high(&self) -> u64 {
         self.reserved_high
     }
 
-    /// Starts the used mark anew, from what is used now.
+    /// Resets the high-water mark of used blocks to the current value.
     pub fn reset_used_high(&mut self) {
         self.used_high = self.used;
     }
 
-    /// Starts the reserved mark anew, from what is reserved now.
+    /// Resets the high-water mark of reserved blocks to the current value.
     pub fn reset_reserved_high(&mut self) {
         self.reserved_high = self.reserved();
     }
 
-    /// What a block holds. `None`: it is none of the pool's, or no longer.
+    /// The contents of a block. `None` if it is not, or no longer, a block of the pool.
     #[must_use]
     pub fn contents(&self, block: BlockId) -> Option<&Contents> {
         self.blocks.get(block).map(|block| &block.contents)
     }
 
-    /// Puts a physical block behind each wanted block of addresses. `room` is how
-    /// many blocks more the device could give; `others_end` says until when a
-    /// stream runs graphs with memory nodes other than the user's.
+    /// Maps a physical block at each block of addresses in `mapping`. `room` is the
+    /// number of blocks that the device still has. `others_end` returns the time until
+    /// which a stream runs graphs with memory nodes other than that of `user`.
     ///
     /// # Errors
     ///
-    /// 2 when the device has not enough. No mapping has changed then (M13), but
-    /// what the device still had is reserved and lost: so the H200's recordings,
+    /// 2 (cudaErrorMemoryAllocation) if the device does not have enough memory. The
+    /// mapping is then unchanged (M13), but the memory that the device still had is
+    /// reserved and lost. In the H200's recordings, no trim ever returns it either.
     /// where no trim ever gives it back.
     pub fn bind(
         &mut self,
@@ -227,7 +231,8 @@ impl Pool {
             self.reserved_high = self.reserved_high.max(self.reserved());
             return Err(cudaError_t::MEMORY_ALLOCATION);
         }
-        // New memory goes behind the lowest addresses, then what the pool had.
+        // New memory is mapped at the lowest addresses, then the existing blocks of
+        // the pool.
         let mut given: Vec<BlockId> = (0..new)
             .filter_map(|_| self.take_from_device(user))
             .collect();
@@ -272,10 +277,9 @@ impl Pool {
         physical.and_then(|id| self.blocks.get_mut(id))
     }
 
-    /// Up to `count` blocks that the user may take: those of its own stream first
-    /// (R35), then those whose use is over (R37). Among each the last used come
-    /// first; among those of one launch, idle ones, then the last that were put
-    /// behind addresses.
+    /// Up to `count` blocks that the user may take: first those of its own stream
+    /// (R35), then those whose use has finished (R37). Within each group the last used
+    /// come first; within one launch idle ones, and then those that were mapped last.
     fn free_for(
         &self,
         user: User,
@@ -354,7 +358,8 @@ impl Pool {
         }
     }
 
-    /// Notes that a launch or an upload uses its blocks; a launch until `end`.
+    /// Records that a launch or an upload uses the blocks. A launch uses them until
+    /// `end`.
     pub fn occupy(&mut self, mapping: &[Mapped], user: User, end: Option<Nanos>) {
         self.launches += 1;
         let launch = self.launches;
@@ -379,7 +384,7 @@ impl Pool {
         }
     }
 
-    /// Holds a block for an unfreed allocation.
+    /// Counts an unfreed allocation in a block.
     pub fn hold(&mut self, mapped: &Mapped, holder: ExecId) {
         if let Some(block) = self.block_mut(mapped.physical) {
             block.held += 1;
@@ -387,9 +392,9 @@ impl Pool {
         }
     }
 
-    /// Ends one allocation's hold, at a stream's time when one is given: until then
-    /// a trim leaves the block, and other streams do. Its own stream is still the one
-    /// that used it last.
+    /// Subtracts an unfreed allocation from a block, at `at` if it was freed in stream
+    /// order. Until that time a trim keeps the block, and other streams do not use it.
+    /// Its own stream remains the one that used it last.
     pub fn release(&mut self, mapped: &Mapped, at: Option<Nanos>) {
         if let Some(block) = self.block_mut(mapped.physical) {
             block.held -= 1;
@@ -397,9 +402,9 @@ impl Pool {
         }
     }
 
-    /// Gives back to the device what is in no active use: neither held by an
-    /// unfreed allocation nor by a graph that is queued or running (R42). Returns
-    /// how many blocks went.
+    /// Returns to the device all blocks that are not in active use: no unfreed
+    /// allocation touches them, and no graph that uses them is queued or running (R42).
+    /// Returns the number of blocks.
     pub fn trim(&mut self, now: Nanos) -> u64 {
         let before = self.blocks.len();
         let mut unused = 0;
@@ -414,9 +419,10 @@ impl Pool {
 }
 
 impl Block {
-    /// Whether a graph's block may stay behind its addresses for a launch: an
-    /// unfreed allocation of the same exec is in it, or none is and nobody else has
-    /// part of it, it was last used in this stream, or that use is over.
+    /// Whether a block may stay mapped at a graph's addresses for a launch: an unfreed
+    /// allocation of the same exec is in it; or no unfreed allocation is in it, and no
+    /// other graph has a part of it, it was last used in this stream, or that use has
+    /// finished.
     fn stays_for(&self, user: User) -> bool {
         match self.held {
             0 => self.mapped == 1 || self.stream == user.stream || self.busy_until <= user.now,
@@ -424,8 +430,8 @@ impl Block {
         }
     }
 
-    /// Whether work in the user's stream may have it: it was last used there, or
-    /// that use is over and its stream runs no graph but the user's own.
+    /// Whether work in the user's stream may take the block: it was last used in that
+    /// stream, or that use has finished and its stream runs only graphs of the user.
     fn is_free_for(&self, user: User, others_end: impl Fn(StreamId) -> Nanos) -> bool {
         let others = self.ran_in.map_or(0, others_end);
         self.stream == user.stream || self.busy_until.max(others) <= user.now

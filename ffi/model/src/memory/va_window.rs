@@ -1,23 +1,23 @@
-//! A window of virtual addresses from which allocations get theirs.
+//! A range of virtual addresses for the allocations of one kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A window of virtual addresses. Addresses that were never used are given first, so that
-/// a pointer to freed memory stays invalid for long; when there are no more, the smallest
+/// A range of virtual addresses. Addresses that were never used are given first, so that a
+/// pointer to freed memory stays invalid for long. When there are none left, the smallest
 /// free range that is large enough is used again.
 #[derive(Debug)]
 pub struct VaWindow {
-    /// What is free: the address after the last, by the first.
+    /// The free ranges: the end address by the start address.
     free: BTreeMap<u64, u64>,
-    /// Bytes and first address of each.
+    /// The size in bytes and the start address of each free range.
     by_size: BTreeSet<(u64, u64)>,
-    /// From here on nothing was used.
+    /// The addresses from here on were never used.
     unused: u64,
 }
 
 impl VaWindow {
-    /// A window of which nothing is used.
+    /// A range of addresses of which none is used.
     #[must_use]
     pub fn new(range: Range<u64>) -> Self {
         let mut window = Self {
@@ -42,7 +42,8 @@ impl VaWindow {
         Some(end)
     }
 
-    /// Takes `bytes` and returns their first address. `None`: no free range has so many.
+    /// Takes `bytes` bytes of addresses and returns the first address. `None` if no
+    /// free range is large enough.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let unused = self.free.range(..=self.unused).next_back();
         let fresh = unused.is_some_and(|(_, &end)| {
@@ -65,7 +66,7 @@ impl VaWindow {
         Some(start)
     }
 
-    /// Returns what was taken.
+    /// Returns addresses that were taken.
     pub fn release(&mut self, start: u64, bytes: u64) {
         let mut range = start..start + bytes;
         let below = self.free.range(..start).next_back();
@@ -98,7 +99,11 @@ mod tests {
         for (start, bytes) in [(100, 30), (160, 40), (130, 30)] {
             window.release(start, bytes);
         }
-        assert_eq!(window.take(100), Some(100), "neighbours become one again");
+        assert_eq!(
+            window.take(100),
+            Some(100),
+            "neighbouring ranges are merged"
+        );
     }
 
     #[test]

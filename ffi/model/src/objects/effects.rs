@@ -1,4 +1,4 @@
-//! What running a node does to memory.
+//! The effects of a node on memory.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -9,7 +9,7 @@ use crate::clock::Nanos;
 use crate::kernels::program::{Arguments, Program};
 use crate::memory::graph_memory::AllocationRef;
 
-/// Something that changes what memory holds, or that a program sees.
+/// An effect on the contents of memory, or one that the program can observe.
 #[derive(Debug, Clone)]
 pub enum Effect {
     /// A kernel that the simulated runtime can run.
@@ -18,49 +18,50 @@ pub enum Effect {
     Set(Fill),
     /// A copy.
     Copy(CopyRequest),
-    /// A function of the program.
+    /// A call of a function of the program.
     Host(HostCall),
-    /// A conditional node of a graph, by its handle, whose bodies may still change. An
-    /// exec has a [`Branch`](Self::Branch) in its place.
+    /// A conditional node of a graph, by its handle. Its bodies may still change. An
+    /// exec contains a [`Branch`](Self::Branch) instead.
     Conditional(u64),
-    /// Runs bodies as the value of a condition asks for.
+    /// Runs bodies depending on the value of a condition.
     Branch(Arc<ConditionalRun>),
-    /// Sets conditions to the values that a launch starts with.
+    /// Sets conditions to their initial values at a launch.
     AssignConditions(Arc<[(Arc<AtomicU32>, u32)]>),
-    /// Ends allocations of other graphs, each at a time of its stream.
+    /// Ends allocations of other graphs, each at the time at which the free runs in its
+    /// stream.
     EndAllocations(Arc<[(AllocationRef, Nanos)]>),
 }
 
-/// A conditional node with what its bodies do.
+/// A conditional node with the effects of its bodies.
 #[derive(Debug)]
 pub struct ConditionalRun {
-    /// What it looks at.
+    /// The value of its condition.
     pub value: Arc<AtomicU32>,
-    /// Which bodies run for which value.
+    /// The type of the node: which bodies run for which value.
     pub kind: CUgraphConditionalNodeType,
-    /// What each body does to memory.
+    /// The effects of each body.
     pub bodies: Vec<Arc<[Effect]>>,
 }
 
-/// What a memset writes.
+/// The parameters of a memset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
     /// The first byte.
     pub address: u64,
-    /// What each element becomes.
+    /// The value of each element.
     pub value: u32,
-    /// Bytes of an element: 1, 2 or 4.
+    /// The size of an element in bytes: 1, 2 or 4.
     pub element_bytes: u32,
-    /// Elements of a row.
+    /// The number of elements in a row.
     pub width: u64,
-    /// Rows.
+    /// The number of rows.
     pub height: u64,
-    /// Bytes from one row to the next, if there are several.
+    /// The distance from one row to the next in bytes, if there are several.
     pub pitch: u64,
 }
 
 impl Fill {
-    /// So many bytes in one row.
+    /// A fill of `bytes` bytes in one row.
     #[must_use]
     pub fn bytes(address: u64, value: u8, bytes: u64) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl Fill {
         }
     }
 
-    /// The first address and the length of each row, in bytes.
+    /// The first address and the length in bytes of each row.
     pub fn rows(&self) -> impl Iterator<Item = (u64, u64)> {
         let Self {
             address,
@@ -88,17 +89,17 @@ impl Fill {
     }
 }
 
-/// One side of a copy.
+/// One side of a copy, with its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Memory of the program.
+    /// Memory of the host program.
     Host(u64),
     /// Memory of a device.
     Device(u64),
 }
 
 impl Side {
-    /// The first byte's address.
+    /// The address of the first byte.
     #[must_use]
     pub fn address(self) -> u64 {
         match self {
@@ -107,14 +108,14 @@ impl Side {
     }
 }
 
-/// A copy of so many bytes in a row.
+/// A copy of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyRequest {
-    /// Where it goes.
+    /// The destination.
     pub to: Side,
-    /// Where it comes from.
+    /// The source.
     pub from: Side,
-    /// How many bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -123,20 +124,20 @@ pub struct CopyRequest {
 pub struct HostCall {
     /// The function's address.
     pub function: u64,
-    /// What it is given.
+    /// The argument of the function.
     pub user_data: u64,
 }
 
-/// A kernel with its shape and arguments.
+/// A kernel with its launch dimensions and arguments.
 #[derive(Debug, Clone)]
 pub struct KernelRun {
     /// Its instructions.
     pub program: Arc<Program>,
-    /// Blocks in each dimension.
+    /// The number of blocks in each dimension.
     pub grid: [u32; 3],
-    /// Threads of a block in each dimension.
+    /// The number of threads per block in each dimension.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
     /// The arguments.
     pub arguments: Arguments,

@@ -8,46 +8,47 @@ use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::Effect;
 use crate::objects::id::{EventId, GraphId, MemoryId};
 
-/// An instantiated graph: what a launch of it does, fixed at instantiation.
+/// An instantiated graph: the work of a launch, fixed at instantiation.
 #[derive(Debug)]
 pub struct Exec {
     /// The graph's memory, if it has alloc nodes.
     pub memory: Option<MemoryId>,
-    /// The flags that it was made with.
+    /// The flags of the instantiation.
     pub flags: u64,
-    /// A launch first frees what the last one left (R19).
+    /// Whether a launch first frees what the last one left allocated (R19).
     pub auto_free: bool,
-    /// The allocations that it leaves to others to free.
+    /// The indices of the allocations that it leaves unfreed.
     pub unfreed: Box<[u32]>,
     /// The allocations of other graphs that it frees.
     pub frees: Box<[AllocationRef]>,
     /// The events that its nodes record.
     pub records: Box<[EventId]>,
-    /// The graph that it was made from, whose nodes name what is changed in it.
+    /// The graph from which it was instantiated. Exec nodes are changed through the
+    /// nodes of this graph.
     pub source: GraphId,
-    /// How often that graph had numbered its nodes anew, if its numbers are those in
-    /// `places`.
+    /// How often that graph had renumbered its nodes when `places` was made; `None` if
+    /// the numbers in `places` are not those of the graph.
     pub numbering: Option<u32>,
-    /// What a launch does to memory, in order.
+    /// The effects of a launch on memory, in order.
     pub effects: Arc<[Effect]>,
-    /// Which node of the graph each effect belongs to, ascending: its number plus one, or
+    /// For each effect, in ascending order: the number of its node plus one, or
     /// [`BEFORE_NODES`].
     pub places: Box<[u32]>,
-    /// Nodes that are not run, with their effects.
+    /// Disabled nodes, with their effects.
     pub disabled: BTreeMap<u32, Vec<Effect>>,
-    /// How long a launch lasts on the device: its longest path.
+    /// The duration of a launch on the device: its longest path.
     pub duration: Nanos,
-    /// What an update may not change.
+    /// The structure, which an update may not change.
     pub structure: Structure,
-    /// When its last launch is over: it never overlaps itself (R22).
+    /// The time at which its last launch ends. An exec never overlaps itself (R22).
     pub end: Nanos,
 }
 
-/// The place of effects that belong to no node: they come first.
+/// The place of effects that belong to no node. They come first.
 pub const BEFORE_NODES: u32 = 0;
 
 impl Exec {
-    /// Puts effects in the place of those of a node.
+    /// Replaces the effects of a node, and returns the previous ones.
     pub fn replace(&mut self, node: u32, effects: &[Effect]) -> Vec<Effect> {
         let own = |(at, place): (usize, &u32)| (*place == node + 1).then_some(at);
         let mut places = self.places.iter().enumerate().filter_map(own);
@@ -66,12 +67,12 @@ impl Exec {
     }
 }
 
-/// A graph's nodes and edges, for the comparison that an update makes.
+/// The nodes and edges of a graph, which an update compares.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Structure {
     /// The type of each node.
     pub types: Vec<u8>,
-    /// A number made from the edges: equal for equal ones.
+    /// A hash of the edges.
     pub edges: u64,
 }
 
@@ -81,7 +82,7 @@ impl Structure {
         self.mix(u64::from(from) << 32 | u64::from(to));
     }
 
-    /// Adds what is in a child graph.
+    /// Adds the structure of a child graph.
     pub fn child(&mut self, child: &Self) {
         self.mix(child.edges);
         for &kind in &child.types {
@@ -89,7 +90,7 @@ impl Structure {
         }
     }
 
-    /// The step of FNV-1a, on a word instead of a byte.
+    /// One step of FNV-1a, with a word instead of a byte.
     fn mix(&mut self, word: u64) {
         self.edges = (self.edges ^ word)
             .wrapping_mul(0x0100_0000_01b3)

@@ -13,36 +13,36 @@ use crate::memory::graph_memory::AllocationRef;
 use crate::objects::effects::{CopyRequest, Effect, Fill, HostCall};
 use crate::objects::id::{EventId, ExecId, GraphId, KernelId, MemoryId, NodeId};
 
-/// Which node of which graph a node handle names.
+/// The graph and the node that a node handle stands for.
 #[derive(Debug, Clone, Copy)]
 pub struct NodePlace {
     /// The graph.
     pub graph: GraphId,
-    /// The node's number in it.
+    /// The number of the node in the graph.
     pub index: u32,
 }
 
-/// What a node does.
+/// The work of a node.
 #[derive(Debug)]
 pub enum Work {
-    /// Nothing any more: the node was destroyed.
+    /// None: the node was destroyed.
     Destroyed,
-    /// Nothing.
+    /// None: the node is empty.
     Empty,
     /// Runs a kernel.
     Kernel(Box<KernelNode>),
     /// Sets memory.
     Set {
-        /// What it writes.
+        /// The parameters of the memset.
         fill: Box<Fill>,
-        /// How long it lasts.
+        /// The duration.
         duration: Nanos,
     },
     /// Copies memory.
     Copy {
-        /// From where to where.
+        /// The parameters of the copy.
         copy: Box<CopyRequest>,
-        /// How long it lasts.
+        /// The duration.
         duration: Nanos,
     },
     /// Calls a function on the host.
@@ -51,25 +51,25 @@ pub enum Work {
     RecordEvent(EventId),
     /// Waits for an event.
     WaitEvent(EventId),
-    /// Runs another graph, a copy that belongs to the node.
+    /// Runs another graph: a copy that belongs to the node.
     Child {
         /// The copy.
         graph: GraphId,
-        /// How long it lasts.
+        /// The duration.
         duration: Nanos,
     },
-    /// Runs bodies as the value of a condition asks for.
+    /// Runs bodies depending on the value of a condition.
     Conditional(Box<ConditionalNode>),
     /// Allocates.
     Alloc {
-        /// Which of the graph's allocations.
+        /// The index of the allocation in the graph.
         allocation: u32,
-        /// The access for other devices, as given (R51).
+        /// The access for other devices, as the program gave it (R51).
         access: Box<[cudaMemAccessDesc]>,
     },
     /// Frees.
     Free {
-        /// Which allocation, of this graph or of another.
+        /// The allocation, of this graph or of another one.
         allocation: AllocationRef,
         /// Its address.
         address: u64,
@@ -77,7 +77,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// How long it lasts on the device.
+    /// The duration on the device.
     #[must_use]
     pub fn duration(&self) -> Nanos {
         match self {
@@ -96,7 +96,8 @@ impl Work {
         }
     }
 
-    /// The value that CUDA's `cudaGraphNodeType` has for it; `None` for a destroyed one.
+    /// The value of the node's type in CUDA's `cudaGraphNodeType`; `None` for a
+    /// destroyed node.
     #[must_use]
     pub fn node_type(&self) -> Option<CUgraphNodeType> {
         Some(match self {
@@ -116,31 +117,31 @@ impl Work {
     }
 }
 
-/// What a kernel node launches.
+/// The parameters of a kernel node.
 #[derive(Debug, Clone)]
 pub struct KernelNode {
     /// The kernel.
     pub kernel: KernelId,
     /// Its name.
     pub name: Arc<str>,
-    /// Blocks in each dimension.
+    /// The number of blocks in each dimension.
     pub grid: [u32; 3],
-    /// Threads of a block in each dimension.
+    /// The number of threads per block in each dimension.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
     /// The arguments.
     pub arguments: NodeArguments,
-    /// How long it lasts.
+    /// The duration.
     pub duration: Nanos,
 }
 
-/// The arguments of a kernel node. They stay where they are for the node's life, since
-/// programs get pointers to them.
+/// The arguments of a kernel node. Their addresses do not change while the node exists,
+/// because programs get pointers to them.
 #[derive(Debug)]
 pub struct NodeArguments {
     values: Arguments,
-    /// Where each value is.
+    /// The address of each value.
     addresses: Box<[u64]>,
 }
 
@@ -164,7 +165,7 @@ impl NodeArguments {
         &self.values
     }
 
-    /// Where each value is.
+    /// The address of each value.
     #[must_use]
     pub fn addresses(&self) -> &[u64] {
         &self.addresses
@@ -177,29 +178,29 @@ impl Clone for NodeArguments {
     }
 }
 
-/// What a conditional node has.
+/// The parameters of a conditional node.
 #[derive(Debug)]
 pub struct ConditionalNode {
     /// The handle of its condition.
     pub condition: u64,
     /// The condition's value.
     pub value: Arc<AtomicU32>,
-    /// Which bodies run for which value.
+    /// The type of the node: which bodies run for which value.
     pub kind: CUgraphConditionalNodeType,
-    /// The bodies: graphs that belong to the node.
+    /// The bodies. These graphs belong to the node.
     pub bodies: Box<[GraphId]>,
-    /// Their handles, which programs get a pointer to.
+    /// The handles of the bodies. Programs get a pointer to them.
     pub handles: Box<[u64]>,
 }
 
 /// A node.
 #[derive(Debug)]
 pub struct Node {
-    /// What it does.
+    /// Its work.
     pub work: Work,
-    /// The nodes that it comes after.
+    /// The nodes that it depends on.
     pub dependencies: Box<[u32]>,
-    /// The nodes that were added after it, destroyed ones included.
+    /// The nodes that depend on it and were added later, including destroyed ones.
     pub dependents: Vec<u32>,
     /// Its handle.
     pub handle: NodeId,
@@ -208,54 +209,55 @@ pub struct Node {
 /// A graph.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// Its nodes by number; destroyed ones stay as such.
+    /// The nodes by number. A destroyed node keeps its number.
     pub nodes: Vec<Node>,
-    /// How many of them are not destroyed.
+    /// The number of nodes that are not destroyed.
     pub live: usize,
-    /// How often they were numbered anew.
+    /// How often the nodes were renumbered.
     pub numbering: u32,
-    /// Which node is ordered after which. Has the nodes' numbers.
+    /// The order of the nodes, with the same numbers.
     pub order: Order,
-    /// Its memory, from the first alloc node on.
+    /// The graph's memory; `None` before its first alloc node.
     pub memory: Option<MemoryId>,
-    /// What its nodes do to memory, by the node's number. Nodes come after those that they
-    /// depend on, so this is an order to run them in.
+    /// The effects of the nodes on memory, by the node's number. A node has a higher
+    /// number than the nodes that it depends on, so this is a valid order of execution.
     pub effects: BTreeMap<u32, Vec<Effect>>,
     /// The allocations of other graphs that its nodes free.
     pub foreign_frees: HashSet<AllocationRef>,
-    /// How many nodes the graphs in its child graph nodes have, and those in these.
+    /// The number of nodes in its child graphs, including their child graphs.
     pub child_nodes: usize,
-    /// How deep graphs are in it: 0 without a child graph node.
+    /// The nesting depth of child graphs: 0 without a child graph node.
     pub depth: u32,
-    /// It has had an alloc or free node (R23 to R26).
+    /// Whether it has or had an alloc or free node (R23 to R26).
     pub has_memory_nodes: bool,
-    /// Its number in dumps: graphs are counted from 1 in the order of their making.
+    /// The number of the graph in DOT dumps: graphs are counted from 1 in the order of
+    /// their creation.
     pub number: u64,
-    /// It is the copy that a child graph node runs, or a body of a conditional node, and
-    /// goes with that node.
+    /// Whether it is the copy that a child graph node runs, or a body of a conditional
+    /// node. It is destroyed with that node.
     pub is_child: bool,
-    /// The graph with the conditional node that it is a body of.
+    /// If it is a body of a conditional node, the graph with that node.
     pub owner: Option<GraphId>,
-    /// It has had a conditional node.
+    /// Whether it has or had a conditional node.
     pub has_conditional_nodes: bool,
-    /// Its last exec, if it has conditional nodes.
+    /// The last exec, if the graph has conditional nodes.
     pub exec: Option<ExecId>,
 }
 
 impl Graph {
-    /// How long one run lasts on the device: the longest path through the nodes,
-    /// so that branches without an order between them overlap.
+    /// The duration of one run on the device: that of the longest path through the
+    /// nodes. Branches that are not ordered with each other overlap.
     #[must_use]
     pub fn duration(&self) -> Nanos {
         self.duration_with(Work::duration)
     }
 
-    /// The same with what each node lasts.
+    /// The same, with given durations of nodes.
     pub fn duration_with(&self, lasts: impl Fn(&Work) -> Nanos) -> Nanos {
         let mut ends: Vec<Nanos> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            // A dependency always names an earlier node: edges are given when
-            // the later node is added, and the table has no call to add others.
+            // A dependency is always an earlier node: edges are given when the
+            // later node is added, and no call adds others.
             let start = node
                 .dependencies
                 .iter()
@@ -268,12 +270,12 @@ impl Graph {
         ends.into_iter().max().unwrap_or(0)
     }
 
-    /// What its nodes do to memory, in an order to run them in.
+    /// The effects of the nodes on memory, in a valid order of execution.
     pub fn all_effects(&self) -> impl Iterator<Item = &Effect> {
         self.effects.values().flatten()
     }
 
-    /// Marks a node as destroyed, takes its edges away and returns what it did.
+    /// Marks a node as destroyed, removes its edges and returns its work.
     pub fn destroy(&mut self, index: u32) -> Option<Work> {
         let node = self.nodes.get_mut(index as usize)?;
         if matches!(node.work, Work::Destroyed) {
@@ -292,9 +294,9 @@ impl Graph {
         Some(work)
     }
 
-    /// Numbers its nodes anew without the destroyed ones, if most of them are, and says
-    /// for each node that stays what its number is now. Graphs with memory nodes keep
-    /// their numbers, which their addresses depend on.
+    /// If most nodes are destroyed, removes these and renumbers the others. Returns the
+    /// new number of each remaining node. Graphs with memory nodes keep their numbers,
+    /// because their addresses depend on them.
     pub fn compact(&mut self) -> Option<impl Iterator<Item = (NodeId, u32)>> {
         let destroyed = self.nodes.len() - self.live;
         if self.has_memory_nodes || destroyed < 64 || destroyed < self.live {
@@ -316,7 +318,7 @@ impl Graph {
             node.dependencies = node.dependencies.iter().filter_map(renumber).collect();
             node.dependents = node.dependents.iter().filter_map(renumber).collect();
             let before: Vec<usize> = node.dependencies.iter().map(|&n| n as usize).collect();
-            // It names nodes that come before this one, and these were added.
+            // The dependencies come before this node, so they are already added.
             let added = self.order.add_node(&before);
             debug_assert!(added.is_ok(), "{added:?}");
         }
@@ -327,13 +329,13 @@ impl Graph {
         Some(self.nodes.iter().map(|node| node.handle).zip(0..))
     }
 
-    /// Gives back what its lists have room for and do not need.
+    /// Frees the spare capacity of its lists.
     pub fn shrink_to_fit(&mut self) {
         self.nodes.shrink_to_fit();
         self.order.shrink_to_fit();
     }
 
-    /// The nodes that are there, with their numbers.
+    /// The nodes that are not destroyed, with their numbers.
     pub fn live_nodes(&self) -> impl Iterator<Item = (u32, &Node)> {
         (0_u32..)
             .zip(&self.nodes)

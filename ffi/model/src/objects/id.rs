@@ -1,19 +1,19 @@
-//! The names of objects: which object a handle names, and of which kind it is.
+//! The ids of objects: which object a handle stands for, and of which kind it is.
 //!
-//! Nothing here knows the objects themselves, so that a stream can name a graph exec
-//! and the exec's memory can name the stream.
+//! This file does not depend on the objects themselves, so that a stream can refer to an
+//! exec, and the exec's memory to the stream.
 
 use core::fmt;
 use core::marker::PhantomData;
 
-/// A kind of object. The tag is part of the handle, so that a stream given as a graph
-/// is recognised too.
+/// A kind of object. The tag is part of the handle, so that a handle of another kind is
+/// recognised.
 pub trait Kind {
-    /// 1 to 15, different for each kind.
+    /// A number from 1 to 15, different for each kind.
     const TAG: u64;
 }
 
-/// Defines kinds of objects, and a name for the [`Id`] of each.
+/// Defines the kinds of objects, and a type name for the [`Id`] of each.
 macro_rules! kinds {
     ($($tag:literal $kind:ident $id:ident $what:literal;)*) => {
         /// The kinds of objects.
@@ -51,13 +51,13 @@ kinds! {
     12 Physical PhysicalId "physical memory that the program maps";
 }
 
-/// How many bits of a handle say which of the objects in one place it names.
+/// The number of bits of a handle that count the objects in the same place.
 pub(super) const GENERATION_BITS: u32 = 28;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 const TAG_SHIFT: u32 = 60;
 
-/// Names one object of a [`Slab`](super::slab::Slab), and no later object in the same
-/// place.
+/// Identifies one object of a [`Slab`](super::slab::Slab). The id is never used for a later
+/// object in the same place.
 pub struct Id<K> {
     pub(super) index: u32,
     pub(super) generation: u32,
@@ -75,13 +75,14 @@ impl<K> Id<K> {
 }
 
 impl<K: Kind> Id<K> {
-    /// The handle that a program gets: never 0, and not an address.
+    /// The handle for the program: never 0, and not an address.
     #[must_use]
     pub fn to_handle(self) -> u64 {
         K::TAG << TAG_SHIFT | u64::from(self.generation) << 32 | (u64::from(self.index) + 1)
     }
 
-    /// The id in a handle that a program gave, if it has this kind's form.
+    /// The id in a handle that a program gave; `None` if it does not have the form of
+    /// this kind.
     #[must_use]
     pub fn from_handle(handle: u64) -> Option<Self> {
         if handle >> TAG_SHIFT != K::TAG {

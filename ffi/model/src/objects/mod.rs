@@ -1,6 +1,6 @@
-//! The objects behind handles: `stream`s and events, `graph`s and `exec`s, and the
-//! [`effects`] of running a node. A `slab` keeps the objects of one kind; an `id`
-//! names one of them.
+//! The objects that handles stand for: `stream`s and events, `graph`s and `exec`s, and the
+//! [`effects`] of a node. A `slab` stores the objects of one kind, and an `id` identifies
+//! one of them.
 
 pub mod effects;
 pub(crate) mod exec;

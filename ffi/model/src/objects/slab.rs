@@ -1,13 +1,13 @@
-//! Objects behind handles: a destroyed handle is recognised, never followed.
+//! Storage of objects by handle. The handle of a destroyed object is recognised as invalid.
 //!
-//! This is written here and not taken from a crate such as `slotmap`, because a handle
-//! has to fit into the 64 bits of a C pointer with its kind beside it, and a place must
-//! stop being used when its generations are used up. `slotmap` counts 2^31 lives in a
-//! place and then starts again, so that the first handle would be valid again.
+//! The crate `slotmap` is not used, because a handle with its kind must fit into the 64
+//! bits of a C pointer, and because a place must no longer be used when its generations are
+//! exhausted. `slotmap` starts again after 2^31 objects in a place, so that the first
+//! handle would be valid again.
 
 use super::id::{GENERATION_BITS, Id, Kind};
 
-/// The last generation of a place. It is never used again after the object of this
+/// The last generation of a place. The place is not used again after the object of this
 /// generation, so that no two objects ever have the same handle.
 const LAST_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
 
@@ -21,7 +21,7 @@ struct Entry<T> {
 #[derive(Debug)]
 pub struct Slab<K, T> {
     entries: Vec<Entry<T>>,
-    /// Places that have no object and can have another.
+    /// Places without an object that can be used again.
     vacant: Vec<u32>,
     count: usize,
     kind: core::marker::PhantomData<fn() -> K>,
@@ -39,7 +39,7 @@ impl<K, T> Default for Slab<K, T> {
 }
 
 impl<K: Kind, T> Slab<K, T> {
-    /// Stores an object. `None` when all 2^32 - 1 places have been used up.
+    /// Stores an object. `None` if all 2^32 - 1 places are used up.
     pub fn insert(&mut self, value: T) -> Option<Id<K>> {
         if let Some(index) = self.vacant.pop()
             && let Some(entry) = self.entries.get_mut(index as usize)
@@ -59,7 +59,7 @@ impl<K: Kind, T> Slab<K, T> {
         Some(Id::new(index, 0))
     }
 
-    /// The object, unless it is gone.
+    /// The object; `None` if it was removed.
     #[must_use]
     pub fn get(&self, id: Id<K>) -> Option<&T> {
         self.entries
@@ -68,7 +68,7 @@ impl<K: Kind, T> Slab<K, T> {
             .and_then(|entry| entry.value.as_ref())
     }
 
-    /// The object, unless it is gone.
+    /// The object; `None` if it was removed.
     pub fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
         self.entries
             .get_mut(id.index as usize)
@@ -76,7 +76,7 @@ impl<K: Kind, T> Slab<K, T> {
             .and_then(|entry| entry.value.as_mut())
     }
 
-    /// Takes the object out; its id names nothing from here on.
+    /// Removes the object. The id is invalid from then on.
     pub fn remove(&mut self, id: Id<K>) -> Option<T> {
         let entry = self
             .entries
@@ -91,7 +91,7 @@ impl<K: Kind, T> Slab<K, T> {
         Some(value)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
@@ -145,7 +145,7 @@ mod tests {
         let mut slab = slab();
         let first = slab.insert(Thing(1)).unwrap();
         slab.remove(first);
-        // As after 2^28 - 2 more objects in the same place.
+        // The state after 2^28 - 2 more objects in the same place.
         slab.entries[0].generation = LAST_GENERATION;
         let last = slab.insert(Thing(2)).unwrap();
         assert_eq!(last.index, first.index);

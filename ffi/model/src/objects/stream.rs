@@ -1,40 +1,41 @@
-//! Streams and events: when the work submitted to the device ends.
+//! Streams and events: the times at which submitted work ends.
 //!
-//! The end of every piece of work is known when it is submitted, so a stream
-//! is a time and an event is a time.
+//! The end of every piece of work is known when it is submitted, so a stream and an event
+//! are each represented by a time.
 
 use crate::clock::Nanos;
 use crate::objects::id::ExecId;
 
-/// How a stream orders itself with the legacy default stream of its device.
+/// How a stream is ordered with the legacy default stream of its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamKind {
-    /// It is that stream: its work waits for all blocking streams.
+    /// It is the legacy default stream: its work waits for all blocking streams.
     Default,
-    /// Its work waits for the default stream's.
+    /// Its work waits for that of the default stream.
     Blocking,
-    /// Not at all.
+    /// It is not ordered with the default stream.
     NonBlocking,
 }
 
 /// A stream: work in it runs in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
-    /// The device that was current when it was made.
+    /// The device that was current when it was created.
     pub device: usize,
-    /// How it orders itself with the default stream.
+    /// How it is ordered with the default stream.
     pub kind: StreamKind,
-    /// What it was made with: no priority counts here.
+    /// The priority with which it was created. It has no effect in the simulated
+    /// runtime.
     pub priority: i32,
-    /// When everything in it so far is over; waits for events included.
+    /// The time at which all work submitted so far ends, including waits for events.
     pub end: Nanos,
-    /// The last launch of a graph with memory nodes in it, and the last one of
-    /// another exec than that: who, and when it is over.
+    /// The last launch in it of a graph with memory nodes, and the last such launch of
+    /// another exec: each with its exec and the time at which it ends.
     pub graphs: [Option<(ExecId, Nanos)>; 2],
 }
 
 impl Stream {
-    /// Notes a launch of a graph with memory nodes.
+    /// Records a launch of a graph with memory nodes.
     pub fn note_graph(&mut self, exec: ExecId, end: Nanos) {
         if self.graphs[0].is_some_and(|(last, _)| last != exec) {
             self.graphs[1] = self.graphs[0];
@@ -42,7 +43,7 @@ impl Stream {
         self.graphs[0] = Some((exec, end));
     }
 
-    /// When the last graph with memory nodes of another exec is over.
+    /// The time at which the last launch of another exec with memory nodes ends.
     #[must_use]
     pub fn others_end(&self, exec: ExecId) -> Nanos {
         self.graphs
@@ -56,8 +57,9 @@ impl Stream {
 /// An event.
 #[derive(Debug, Clone, Copy)]
 pub struct Event {
-    /// Made without the flag that leaves out times.
+    /// Whether it was created without the flag `cudaEventDisableTiming`.
     pub timed: bool,
-    /// When the work recorded last is over; `None` before the first record.
+    /// The time at which the work ends that was recorded last; `None` before the first
+    /// record.
     pub reached: Option<Nanos>,
 }

@@ -1,4 +1,4 @@
-//! The GPU to simulate: devices, memory, versions, costs.
+//! Profiles: the devices, memory, versions and durations of the GPU to simulate.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,60 +10,63 @@ use crate::memory::address::Granularity;
 
 const MIB: u64 = 1 << 20;
 
-/// A GPU to simulate. Built-in ones by [`Profile::built_in`], others
-/// from TOML by [`Profile::from_toml`]; the files beside this module say of each
-/// value whether it was measured or is assumed.
+/// A GPU to simulate. [`Profile::built_in`] returns built-in ones, and
+/// [`Profile::from_toml`] reads others. The TOML files in this folder state for each value
+/// whether it was measured or assumed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What `cudaGetDeviceProperties` calls each device.
+    /// The name that `cudaGetDeviceProperties` returns for each device.
     pub device_name: String,
-    /// How many such devices there are. 0: every call that needs one ends in 100.
+    /// The number of devices. With 0, every call that needs a device returns 100
+    /// (cudaErrorNoDevice).
     pub devices: i32,
-    /// 1000 x major + 10 x minor, or 0 for no driver at all.
+    /// The newest CUDA version that the driver supports, as 1000 x major + 10 x minor;
+    /// 0 for no driver.
     pub driver_version: i32,
     /// The version of the runtime to simulate, in the same form.
     pub runtime_version: i32,
     /// Device attribute 115 (R54).
     pub memory_pools_supported: bool,
-    /// Major and minor.
+    /// The compute capability: major and minor version.
     pub compute_capability: [i32; 2],
     /// Streaming multiprocessors of each device.
     pub multiprocessors: u32,
-    /// Nominal SM clock, kHz.
+    /// The nominal clock rate of the multiprocessors, in kHz.
     pub clock_rate_khz: u32,
-    /// Threads that one multiprocessor holds at once.
+    /// Threads that can be resident on one multiprocessor.
     pub max_threads_per_multiprocessor: u32,
-    /// Blocks that one multiprocessor holds at once.
+    /// Blocks that can be resident on one multiprocessor.
     pub max_blocks_per_multiprocessor: u32,
     /// Sizes and addresses.
     pub memory: MemoryProfile,
     /// Durations in microseconds.
     pub costs_us: Costs,
-    /// How long kernels run, in microseconds, by name: `saxpy`, or its mangled name.
+    /// How long kernels run, in microseconds, by their name (`saxpy`) or their mangled
+    /// name.
     #[serde(default)]
     pub kernels_us: BTreeMap<String, f64>,
 }
 
-/// Virtual addresses for each byte of a device's memory. The H200 refuses the alloc node
-/// of the 8,948th graph with a block of its own.
+/// Bytes of virtual addresses for graphs per byte of a device's memory. The H200 refuses
+/// the alloc node of the 8,948th graph that needs a block.
 const ADDRESSES_PER_BYTE: u64 = 2;
-/// A multiple of every unit in which memory is allocated outside of graphs, in blocks of
-/// at least 1 MiB.
+/// A multiple of every unit in which memory other than that of graphs is allocated, as a
+/// number of blocks of at least 1 MiB.
 const LARGEST_UNIT: u64 = 32;
-/// The addresses of the stream-ordered pools, above those of the graphs.
+/// The addresses of the stream-ordered pools, which are above those of the graphs.
 const POOL_ADDRESSES: Range<u64> = 0x1c00_0000_0000..0x3800_0000_0000;
-/// The addresses of plain memory, below those of programs and of the host's memory.
+/// The addresses of plain memory, which are below those of programs and of host memory.
 const PLAIN_ADDRESSES: Range<u64> = 0x3800_0000_0000..0x5400_0000_0000;
 
 /// The virtual addresses of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
-    /// Those that graphs reserve.
+    /// The addresses for graphs.
     pub graphs: Range<u64>,
-    /// Those of the stream-ordered pool.
+    /// The addresses for the stream-ordered pool.
     pub pool: Range<u64>,
-    /// Those of `cudaMalloc`.
+    /// The addresses for `cudaMalloc`.
     pub plain: Range<u64>,
 }
 
@@ -71,24 +74,24 @@ pub struct Addresses {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryProfile {
-    /// The device's memory.
+    /// The size of the device's memory in bytes.
     pub total_bytes: u64,
-    /// What is taken before the program requests anything: the context, and
-    /// whatever else uses the device.
+    /// Bytes that are in use before the program allocates anything: by the context, and
+    /// by everything else on the device.
     pub in_use_at_start_bytes: u64,
-    /// The granularity of the physical memory of graph allocations, MiB (M1).
+    /// The granularity of the physical memory of graph allocations, in MiB (M1).
     pub block_mib: u64,
-    /// What graph addresses are multiples of, bytes (M16).
+    /// Graph addresses are multiples of this, in bytes (M16).
     pub address_step: u64,
-    /// The first alloc node's address in a fresh process (M2).
+    /// The address of the first alloc node in a new process (M2).
     pub first_graph_address: u64,
 }
 
-/// What calls and work cost, in microseconds.
+/// The durations of calls and of work on the device, in microseconds.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// A call that has no price of its own.
+    /// A call that is not listed below.
     pub call: f64,
     /// `cudaGraphCreate`.
     pub graph_create: f64,
@@ -96,7 +99,7 @@ pub struct Costs {
     pub add_node: f64,
     /// `cudaGraphInstantiateWithFlags`.
     pub instantiate: f64,
-    /// `cudaGraphLaunch` and `cudaGraphUpload`, without what they map.
+    /// `cudaGraphLaunch` and `cudaGraphUpload`, without the time for mapping.
     pub launch: f64,
     /// Mapping one block at an address.
     pub map_block: f64,
@@ -110,13 +113,14 @@ pub struct Costs {
     pub free_async: f64,
     /// `cudaLibraryLoadData`.
     pub load_library: f64,
-    /// On the device: what a graph takes beside its kernels.
+    /// On the device: the duration of a graph in addition to that of its kernels.
     pub graph_on_device: f64,
-    /// On the device: a kernel that does not spin by the clock.
+    /// On the device: the duration of a kernel that does not wait for a number of clock
+    /// cycles.
     pub kernel_on_device: f64,
 }
 
-/// Why a text is no profile.
+/// Why a text is not a valid profile.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
@@ -132,8 +136,8 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// How long a kernel runs, in microseconds, if the profile says so. A name in the profile
-    /// also stands for a C++ function of that name.
+    /// The duration of a kernel in microseconds, if the profile contains it. A name in
+    /// the profile also applies to a C++ function of that name.
     #[must_use]
     pub fn kernel_us(&self, name: &str) -> Option<f64> {
         let exact = self.kernels_us.get(name);
@@ -160,7 +164,7 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Unknown`] names those that there are.
+    /// [`ProfileError::Unknown`], whose text lists the built-in names.
     pub fn built_in(name: &str) -> Result<Self, ProfileError> {
         let (_, text) = Self::BUILT_IN
             .iter()
@@ -169,7 +173,7 @@ impl Profile {
         Self::from_toml(text)
     }
 
-    /// A profile from its TOML text; every value has to be there.
+    /// Reads a profile from its TOML text. Every value must be present.
     ///
     /// # Errors
     ///
@@ -196,7 +200,7 @@ impl Profile {
             return refuse("threads and blocks per multiprocessor must be above 0");
         }
         if memory.total_bytes > 1 << 44 || memory.in_use_at_start_bytes > memory.total_bytes {
-            return refuse("total_bytes must be at most 16 TiB and hold in_use_at_start_bytes");
+            return refuse("total_bytes must be at most 16 TiB and at least in_use_at_start_bytes");
         }
         let Some(block) = memory.block_mib.checked_mul(MIB).filter(|&b| b <= 1 << 34) else {
             return refuse("block_mib must be at most 16 GiB");
@@ -224,8 +228,8 @@ impl Profile {
         Ok(())
     }
 
-    /// The virtual addresses of a device, for each kind of memory. None meet: a profile
-    /// for which they would is refused.
+    /// The virtual addresses of a device, for each kind of memory. They do not overlap;
+    /// a profile for which they would is refused.
     #[must_use]
     pub fn addresses_of(&self, device: usize) -> Addresses {
         let device = device as u64;
@@ -242,8 +246,8 @@ impl Profile {
         }
     }
 
-    /// The distance of two devices' addresses, a multiple of the block and of every unit
-    /// that memory comes in.
+    /// The distance between the addresses of two devices: a multiple of the block size
+    /// and of every unit in which memory is allocated.
     fn address_stride(&self) -> u64 {
         let room = self.total_bytes().saturating_mul(ADDRESSES_PER_BYTE);
         let unit = self.block_bytes().max(1).saturating_mul(LARGEST_UNIT);
@@ -252,25 +256,25 @@ impl Profile {
             .max(unit)
     }
 
-    /// Bytes of one physical block.
+    /// The block size of physical memory in bytes.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.memory.block_mib * MIB
     }
 
-    /// Bytes of a device's memory.
+    /// The size of a device's memory in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.memory.total_bytes
     }
 
-    /// Bytes taken before the program requests anything.
+    /// Bytes that are in use before the program allocates anything.
     #[must_use]
     pub fn start_bytes(&self) -> u64 {
         self.memory.in_use_at_start_bytes
     }
 
-    /// The steps of addresses and of physical memory.
+    /// The step of addresses and the block size.
     #[must_use]
     pub fn granularity(&self) -> Granularity {
         Granularity::new(self.memory.address_step, self.block_bytes()).unwrap_or(Granularity::H200)
@@ -312,7 +316,8 @@ impl Costs {
 /// Microseconds of a checked profile as nanoseconds.
 #[must_use]
 pub fn nanos(microseconds: f64) -> Nanos {
-    // Profile::check holds costs to 0..=1e9, so this neither wraps nor loses.
+    // `Profile::check` limits costs to 0..=1e9, so the conversion neither overflows nor
+    // loses precision.
     (microseconds * 1e3).round() as Nanos
 }
 
@@ -321,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_profile_reads_and_says_that_it_is_a_model() {
+    fn every_built_in_profile_can_be_read_and_its_name_says_that_it_is_simulated() {
         for (name, _) in Profile::BUILT_IN {
             let profile = Profile::built_in(name).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(profile.device_name.contains("(simulated)"), "{name}");
@@ -335,7 +340,7 @@ mod tests {
         for line in h200.lines().filter(|line| line.contains(" = ")) {
             let (setting, comment) = line.split_once('#').unwrap_or((line, ""));
             let exempt = setting.starts_with("device_name");
-            let marked = ["measured", "assumed", "architecture's", "answers like"];
+            let marked = ["measured", "assumed", "architecture's", "chosen"];
             assert!(
                 exempt || marked.iter().any(|m| comment.contains(m)),
                 "{line}"

@@ -1,8 +1,9 @@
-//! Conditional nodes: bodies that run if, or as long as, a kernel says so.
+//! Conditional nodes: bodies that run if, or as long as, a value is set.
 //!
-//! What a node looks at is the value of its condition, which `cudaGraphSetConditional`
-//! sets from kernels. The bodies are graphs that belong to the node. They are carried out
-//! as often as the value asks for; in time they count as one round.
+//! The value is that of the node's condition, which kernels set with
+//! `cudaGraphSetConditional`. The bodies are graphs that belong to the node. Their effects
+//! are applied as often as the value requires; for the simulated time, they count as one
+//! round.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,14 +16,14 @@ use crate::objects::exec::BEFORE_NODES;
 use crate::objects::graph::{ConditionalNode, Graph, Work};
 use crate::objects::id::{GraphId, Id};
 
-/// Bodies of one SWITCH. Policy: where the driver draws the line is not measured.
+/// The largest number of bodies of a SWITCH. Assumed: the driver's limit was not measured.
 const MAX_BODIES: u32 = 1 << 10;
 
-/// What a conditional handle names.
+/// The condition that a conditional handle stands for.
 #[derive(Debug)]
 pub struct Condition {
     graph: GraphId,
-    /// The value that each launch starts with, if it is to assign one.
+    /// The initial value at each launch, if the program set one.
     default: Option<u32>,
     value: Arc<AtomicU32>,
     has_node: bool,
@@ -33,7 +34,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph, and for unknown flags.
+    /// 1 for a handle that is not a graph, and for unknown flags.
     pub fn condition_create(&mut self, graph: u64, default: u32, flags: u32) -> Outcome<u64> {
         /// `cudaGraphCondAssignDefault`.
         const ASSIGN_DEFAULT: u32 = 1;
@@ -44,14 +45,14 @@ impl Runtime {
         self.conditions.push(Condition {
             graph,
             default: (flags == ASSIGN_DEFAULT).then_some(default),
-            // A value that launches do not start with is none: it is 0 at first.
+            // Without an initial value, the value of a condition is 0 at first.
             value: Arc::new(AtomicU32::new(0)),
             has_node: false,
         });
         Ok(self.conditions.len() as u64)
     }
 
-    /// The node of a condition is gone.
+    /// Called when the node of a condition is destroyed.
     pub(super) fn free_condition(&mut self, handle: u64) {
         let at = usize::try_from(handle.wrapping_sub(1)).unwrap_or(usize::MAX);
         if let Some(condition) = self.conditions.get_mut(at) {
@@ -66,14 +67,16 @@ impl Runtime {
         Some(Arc::clone(&self.conditions.get(at)?.value))
     }
 
-    /// `cudaGraphAddNode` of a conditional node: the node, and its bodies, which are
-    /// empty. The bodies' handles stay where they are as long as the node.
+    /// `cudaGraphAddNode` of a conditional node: returns the node, and its bodies,
+    /// which are empty. The array of the bodies' handles stays at the same address
+    /// while the node exists.
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph or none of its nodes, for a condition of another graph or
-    /// one that has a node already, and for a number of bodies that the type does not
-    /// take: 1 or 2 for IF, 1 for WHILE, 1 or more for SWITCH.
+    /// 1 for a handle that is not a graph, for a dependency that is not one of its
+    /// nodes, for a condition of another graph or one that already has a node, and for
+    /// an invalid number of bodies: 1 or 2 are allowed for IF, 1 for WHILE, 1 or more
+    /// for SWITCH.
     pub fn add_conditional_node(
         &mut self,
         graph: u64,
@@ -129,7 +132,7 @@ impl Runtime {
         }
     }
 
-    /// A graph, and those whose nodes it belongs to.
+    /// A graph, and the graphs of which it is directly or indirectly a body.
     fn owners(&self, graph: GraphId) -> Vec<GraphId> {
         let mut owners = vec![graph];
         let mut at = graph;
@@ -140,8 +143,8 @@ impl Runtime {
         owners
     }
 
-    /// Refuses to instantiate a graph with a condition that no node has, or with a node
-    /// that no body may have: a memory, host or event node, at any depth (R56, M19).
+    /// Refuses to instantiate a graph with a condition that has no node, or with a body
+    /// that contains a memory, host or event node at any depth (R56, M19).
     pub(super) fn check_conditions(&self, id: GraphId) -> Outcome {
         let unused = |condition: &Condition| {
             !condition.has_node && self.owners(condition.graph).contains(&id)
@@ -197,7 +200,7 @@ impl Runtime {
             .try_for_each(|child| self.check_body_part(child))
     }
 
-    /// How many graphs are in a graph's nodes, at any depth.
+    /// The number of graphs inside a graph's nodes, at any depth.
     pub(super) fn graphs_inside(&self, graph: &Graph) -> u64 {
         let inside = self
             .bodies_of(graph)
@@ -228,8 +231,8 @@ impl Runtime {
             .collect()
     }
 
-    /// What a launch of a graph does to memory, in order: its conditional nodes with all
-    /// that is in their bodies now. And which node each effect belongs to.
+    /// The effects of a launch of a graph, in order. A conditional node contains the
+    /// current effects of its bodies. Also the node of each effect.
     pub(super) fn launch_effects(&self, graph: &Graph) -> (Arc<[Effect]>, Box<[u32]>) {
         let mut defaults = Vec::new();
         self.find_defaults(graph, &mut defaults);
@@ -267,7 +270,7 @@ impl Runtime {
         }))
     }
 
-    /// The values that a launch assigns to conditions, those in bodies included.
+    /// The values that a launch assigns to conditions, including conditions in bodies.
     fn find_defaults(&self, graph: &Graph, found: &mut Vec<(Arc<AtomicU32>, u32)>) {
         for (_, node) in graph.live_nodes() {
             if let Work::Conditional(conditional) = &node.work {
@@ -285,8 +288,8 @@ impl Runtime {
         }
     }
 
-    /// How long one run of a graph lasts on the device, each conditional node as long as
-    /// one round of its longest body.
+    /// The duration of one run of a graph on the device. A conditional node takes as
+    /// long as one round of its longest body.
     pub(super) fn run_duration(&self, graph: &Graph) -> crate::clock::Nanos {
         graph.duration_with(|work| match work {
             Work::Conditional(conditional) => conditional
@@ -300,7 +303,7 @@ impl Runtime {
         })
     }
 
-    /// Whether a graph with conditional nodes has an exec: it can have one only (M20).
+    /// Whether a graph with conditional nodes has an exec. It can have only one (M20).
     pub(super) fn conditional_exec_is_alive(&self, graph: &Graph) -> bool {
         graph.has_conditional_nodes
             && graph
@@ -309,18 +312,18 @@ impl Runtime {
     }
 }
 
-/// Sets the values that a launch starts with.
+/// Sets conditions to their initial values.
 pub fn assign(defaults: &[(Arc<AtomicU32>, u32)]) {
     for (value, default) in defaults {
         value.store(*default, Ordering::Relaxed);
     }
 }
 
-/// Rounds that a WHILE may take; one that takes more is ended there, where on a GPU it
-/// would never end.
+/// The largest number of rounds of a WHILE. A longer loop is ended here; on a GPU it would
+/// never end.
 const MAX_ROUNDS: u32 = 1 << 20;
 
-/// Carries out the bodies that a conditional node's value asks for.
+/// Applies the effects of the bodies that a conditional node's value selects.
 pub fn branch(run: &ConditionalRun, carry_out: &mut dyn FnMut(&Effect)) {
     let mut body = |index: usize| {
         for effect in run
@@ -347,7 +350,7 @@ pub fn branch(run: &ConditionalRun, carry_out: &mut dyn FnMut(&Effect)) {
 }
 
 impl Graph {
-    /// Notes the exec of a graph that can have one only.
+    /// Records the exec of a graph that can have only one.
     pub(super) fn note_exec(&mut self, exec: Id<crate::objects::id::kind::Exec>) {
         if self.has_conditional_nodes {
             self.exec = Some(exec);

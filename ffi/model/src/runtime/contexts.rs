@@ -1,6 +1,6 @@
-//! Contexts of the driver API: one primary context for each device, which the runtime
-//! API uses, and those that a program creates. All share the device's memory, streams
-//! and graphs here: what CUDA keeps apart by context is not simulated.
+//! Contexts of the driver API: one primary context for each device, which the runtime API
+//! uses, and those that a program creates. All of them share the device's memory, streams
+//! and graphs: CUDA's separation by context is not simulated.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const CONTEXT_IS_DESTROYED: cudaError_t = cudaError_t(709);
 /// `CUDA_ERROR_INVALID_CONTEXT`.
 const INVALID_CONTEXT: cudaError_t = cudaError_t(201);
 
-/// `CU_CTX_MAP_HOST`, which every context has (H200, driver 580).
+/// `CU_CTX_MAP_HOST`, which is set in every context (H200, driver 580).
 const MAP_HOST: u32 = 8;
 
 /// A context.
@@ -30,20 +30,20 @@ pub(super) struct Context {
 #[derive(Debug, Clone, Copy, Default)]
 struct Primary {
     id: Option<ContextId>,
-    /// How often it was retained and not released.
+    /// The number of times that it was retained and not released.
     retained: u32,
-    /// The runtime API uses it.
+    /// Whether the runtime API uses it.
     used_by_runtime: bool,
     flags: u32,
 }
 
-/// All contexts, and which are current.
+/// All contexts, and the current ones.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     initialized: bool,
     all: Slab<kind::Context, Context>,
     primary: HashMap<i32, Primary>,
-    /// Each thread's stack; the last one is current.
+    /// The context stack of each thread. The last one is current.
     stacks: HashMap<u64, Vec<ContextId>>,
 }
 
@@ -52,7 +52,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for flags, 100 without a device.
+    /// 1 for flags other than 0, 100 without a device.
     pub fn driver_init(&mut self, flags: u32) -> Outcome {
         if flags != 0 {
             return Err(cudaError_t::INVALID_VALUE);
@@ -70,8 +70,8 @@ impl Runtime {
         self.contexts.initialized
     }
 
-    /// The runtime API works on a device in a thread: its primary context becomes
-    /// current, unless another context of that device is.
+    /// Called when the runtime API works on a device in a thread: the primary context
+    /// becomes current, unless another context of that device is.
     pub(crate) fn use_device(&mut self, thread: u64, device: i32) {
         self.contexts.initialized = true;
         if self.current_device(thread).ok() == Some(device) {
@@ -114,7 +114,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn primary_retain(&mut self, device: i32) -> Outcome<u64> {
         let id = self.primary_id(device)?;
         if let Some(primary) = self.contexts.primary.get_mut(&device) {
@@ -123,11 +123,12 @@ impl Runtime {
         Ok(id.to_handle())
     }
 
-    /// `cuDevicePrimaryCtxRelease`. Policy: what the context holds stays.
+    /// `cuDevicePrimaryCtxRelease`. Simplification: the context's memory stays
+    /// allocated.
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there, 201 for a context that is not retained.
+    /// 101 for a device that does not exist, 201 for a context that is not retained.
     pub fn primary_release(&mut self, device: i32) -> Outcome {
         self.check_device(device)?;
         let primary = self.contexts.primary.entry(device).or_default();
@@ -139,7 +140,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn primary_set_flags(&mut self, device: i32, flags: u32) -> Outcome {
         let id = self.primary_id(device)?;
         if let Some(primary) = self.contexts.primary.get_mut(&device) {
@@ -151,11 +152,11 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cuDevicePrimaryCtxGetState`: flags, and whether it is active.
+    /// `cuDevicePrimaryCtxGetState`: the flags, and whether the context is active.
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn primary_state(&self, device: i32) -> Outcome<(u32, bool)> {
         self.check_device(device)?;
         let primary = self.contexts.primary.get(&device);
@@ -166,12 +167,13 @@ impl Runtime {
         ))
     }
 
-    /// `cuDevicePrimaryCtxReset`: the context is destroyed, and calls return 709 where it
-    /// is current. Policy: what it held stays.
+    /// `cuDevicePrimaryCtxReset`: the context is destroyed, and calls return 709 in a
+    /// thread in which it is current. Simplification: the context's memory stays
+    /// allocated.
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn primary_reset(&mut self, device: i32) -> Outcome {
         self.check_device(device)?;
         let contexts = &mut self.contexts;
@@ -188,7 +190,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn context_create(&mut self, thread: u64, flags: u32, device: i32) -> Outcome<u64> {
         self.check_device(device)?;
         let id = self
@@ -204,18 +206,19 @@ impl Runtime {
         Ok(id.to_handle())
     }
 
-    /// `cuCtxDestroy`. Policy: what was made in the context stays.
+    /// `cuCtxDestroy`. Simplification: objects that were created in the context stay
+    /// valid.
     ///
     /// # Errors
     ///
-    /// 201 for what is no context, and for a primary one.
+    /// 201 for a handle that is not a context, and for a primary context.
     pub fn context_destroy(&mut self, thread: u64, handle: u64) -> Outcome {
         let id = self.context_id(handle)?;
         if self.contexts.all.get(id).is_none_or(|found| found.primary) {
             return Err(INVALID_CONTEXT);
         }
         self.contexts.all.remove(id);
-        // Where it is current elsewhere it stays, as a destroyed one.
+        // If it is current in another thread, it stays there as a destroyed one.
         if self.top(thread) == Some(id) {
             self.pop(thread);
         }
@@ -226,27 +229,27 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 201 for what is no context.
+    /// 201 for a handle that is not a context.
     pub fn context_push(&mut self, thread: u64, handle: u64) -> Outcome {
         let id = self.context_id(handle)?;
         self.contexts.stacks.entry(thread).or_default().push(id);
         Ok(())
     }
 
-    /// `cuCtxPopCurrent`: the context that was current.
+    /// `cuCtxPopCurrent`: returns the context that was current.
     ///
     /// # Errors
     ///
-    /// 201 when none is.
+    /// 201 if no context is current.
     pub fn context_pop(&mut self, thread: u64) -> Outcome<u64> {
         self.pop(thread).map(Id::to_handle).ok_or(INVALID_CONTEXT)
     }
 
-    /// `cuCtxSetCurrent`; null takes the current one away.
+    /// `cuCtxSetCurrent`. With null, no context is current afterwards.
     ///
     /// # Errors
     ///
-    /// 201 for what is no context.
+    /// 201 for a handle that is not a context.
     pub fn context_set(&mut self, thread: u64, handle: u64) -> Outcome {
         let id = match handle {
             0 => None,
@@ -256,7 +259,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cuCtxGetCurrent`: 0 when none is.
+    /// `cuCtxGetCurrent`: 0 if no context is current.
     #[must_use]
     pub fn context_current(&self, thread: u64) -> u64 {
         self.top(thread).map_or(0, Id::to_handle)
@@ -266,7 +269,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 201 when no context is current, 709 for a destroyed one.
+    /// 201 if no context is current, 709 for a destroyed one.
     pub fn current_device(&self, thread: u64) -> Outcome<i32> {
         let id = self.top(thread).ok_or(INVALID_CONTEXT)?;
         let context = self.contexts.all.get(id).ok_or(CONTEXT_IS_DESTROYED)?;
@@ -277,23 +280,23 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As for [`current_device`](Self::current_device).
+    /// The same as for [`current_device`](Self::current_device).
     pub fn current_flags(&self, thread: u64) -> Outcome<u32> {
         let id = self.top(thread).ok_or(INVALID_CONTEXT)?;
         let context = self.contexts.all.get(id).ok_or(CONTEXT_IS_DESTROYED)?;
         Ok(context.flags | MAP_HOST)
     }
 
-    /// Whether a handle names a context.
+    /// Checks that a handle is a context.
     ///
     /// # Errors
     ///
-    /// 201 for what is no context.
+    /// 201 for a handle that is not a context.
     pub fn check_context(&self, handle: u64) -> Outcome {
         self.context_id(handle).map(|_| ())
     }
 
-    /// A thread has ended: what was kept for it goes.
+    /// Called when a thread has ended: its data is removed.
     pub(crate) fn thread_ended(&mut self, thread: u64) {
         self.contexts.stacks.remove(&thread);
         self.drop_thread_streams(thread);

@@ -1,4 +1,4 @@
-//! Devices: what they are, and the four attributes of their graph memory.
+//! Devices: their properties, and the four attributes of their graph memory.
 
 use cudart_ffi::{cudaDeviceAttr, cudaError_t, cudaGraphMemAttributeType};
 
@@ -6,22 +6,22 @@ use super::{Outcome, Runtime};
 use crate::clock::Nanos;
 use crate::profile::Profile;
 
-/// What `cudaGetDeviceProperties` fills in.
+/// The values that `cudaGetDeviceProperties` writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Properties {
     /// The device's name.
     pub name: String,
-    /// Bytes of memory.
+    /// The size of its memory in bytes.
     pub total_bytes: u64,
-    /// Major and minor.
+    /// The compute capability: major and minor version.
     pub compute_capability: [i32; 2],
-    /// Nominal SM clock, kHz.
+    /// The nominal clock rate of the multiprocessors, in kHz.
     pub clock_rate_khz: i32,
     /// Streaming multiprocessors.
     pub multiprocessors: i32,
 }
 
-/// The value of a device attribute, for those that the simulated runtime answers.
+/// The value of a device attribute; `None` for attributes that are not simulated.
 fn attribute_value(attribute: cudaDeviceAttr, profile: &Profile) -> Option<i32> {
     let to_int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     Some(match attribute {
@@ -30,7 +30,8 @@ fn attribute_value(attribute: cudaDeviceAttr, profile: &Profile) -> Option<i32> 
         cudaDeviceAttr::COMPUTE_CAPABILITY_MAJOR => profile.compute_capability[0],
         cudaDeviceAttr::COMPUTE_CAPABILITY_MINOR => profile.compute_capability[1],
         cudaDeviceAttr::MEMORY_POOLS_SUPPORTED => i32::from(profile.memory_pools_supported),
-        // Threads of a block and its extents, then a grid's.
+        // Threads per block, and the largest extents of a block. The extents of a
+        // grid follow.
         cudaDeviceAttr(1..=3) => 1024,
         cudaDeviceAttr(4) => 64,
         cudaDeviceAttr(5) => i32::MAX,
@@ -62,7 +63,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn check_device(&self, device: i32) -> Outcome {
         self.device(device)?;
         self.has_context()
@@ -72,7 +73,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for the device, 1 for an attribute that the simulated runtime does not answer.
+    /// 101 for the device, 1 for an attribute that is not simulated.
     pub fn device_attribute(&self, attribute: cudaDeviceAttr, device: i32) -> Outcome<i32> {
         self.device(device)?;
         attribute_value(attribute, &self.profile).ok_or(cudaError_t::INVALID_VALUE)
@@ -82,7 +83,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn properties(&self, device: i32) -> Outcome<Properties> {
         self.device(device)?;
         Ok(Properties {
@@ -94,12 +95,12 @@ impl Runtime {
         })
     }
 
-    /// A number for the device that is the same in every process: made from the
-    /// profile's name for it.
+    /// A UUID of the device that is the same in every process. It is made from the
+    /// profile's name of the device.
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn device_uuid(&self, device: i32) -> Outcome<[u8; 16]> {
         self.device(device)?;
         let mut uuid = [0; 16];
@@ -115,16 +116,16 @@ impl Runtime {
         Ok(uuid)
     }
 
-    /// When `cudaDeviceSynchronize` on the device returns.
+    /// The time at which `cudaDeviceSynchronize` on the device returns.
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn device_end(&self, device: i32) -> Outcome<Nanos> {
         Ok(self.device(device)?.1.end)
     }
 
-    /// `cudaDeviceGetGraphMemAttribute`: bytes (R47, R48).
+    /// `cudaDeviceGetGraphMemAttribute`: the value in bytes (R47, R48).
     ///
     /// # Errors
     ///
@@ -145,7 +146,8 @@ impl Runtime {
         Ok(blocks.saturating_mul(self.profile.block_bytes()))
     }
 
-    /// `cudaDeviceSetGraphMemAttribute`: only the two high marks, only to 0 (R49).
+    /// `cudaDeviceSetGraphMemAttribute`: only the two high-water marks can be set, and
+    /// only to 0 (R49).
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for a device that is not there.
+    /// 101 for a device that does not exist.
     pub fn trim(&mut self, device: i32) -> Outcome {
         let now = self.now();
         let found = self.device_mut(device)?;

@@ -1,11 +1,12 @@
-//! `cudaGraphDebugDotPrint` and `cuGraphDebugDotPrint`: a graph as text in the DOT language, in the form that the
-//! driver writes.
+//! `cudaGraphDebugDotPrint` and `cuGraphDebugDotPrint`: a graph as text in the DOT
+//! language, in the form that the driver writes.
 //!
-//! Each graph is a cluster, child graphs after the graph that has them. `topoId` numbers
-//! the nodes from the end: first those that nothing comes after, the newest first, then
-//! what they come after, and so on, each where it is first reached. Edges go by the
-//! first node and then by the second; `headlabel` is the place among the second one's
-//! dependencies. All this is as in the recorded dumps, which `tests/dot.rs` compares.
+//! Each graph is a cluster; child graphs follow the graph that contains them. `topoId`
+//! numbers the nodes from the end: first the nodes on which no node depends, the newest
+//! first, then their dependencies, and so on, each node where it is first reached. Edges
+//! are sorted by the first node and then by the second; `headlabel` is the position among
+//! the dependencies of the second node. All this is as in the recorded dumps, with which
+//! `tests/dot.rs` compares it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -18,11 +19,11 @@ use crate::objects::effects::{CopyRequest, Side};
 use crate::objects::graph::{ConditionalNode, Graph, KernelNode, Node, Work};
 use crate::objects::id::GraphId;
 
-/// `cudaGraphDebugDotFlagsVerbose`: everything.
+/// `cudaGraphDebugDotFlagsVerbose`: print everything.
 const VERBOSE: u32 = 1;
-/// Copies as the runtime describes them, and not as the driver does.
+/// Describe copies in the form of the runtime instead of that of the driver.
 pub const RUNTIME_TYPES: u32 = 1 << 1;
-/// The shape of kernels.
+/// The launch dimensions of kernels.
 const KERNEL_PARAMS: u32 = 1 << 2;
 const MEMCPY_PARAMS: u32 = 1 << 3;
 const MEMSET_PARAMS: u32 = 1 << 4;
@@ -36,7 +37,7 @@ const CONDITIONAL_PARAMS: u32 = 1 << 15;
 /// The order of the nodes.
 const TOPOLOGY: u32 = 1 << 14;
 
-/// What a dump shows.
+/// The parts that a dump contains.
 #[derive(Debug, Clone, Copy)]
 struct Shown(u32);
 
@@ -51,7 +52,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph.
+    /// 1 for a handle that is not a graph.
     pub fn dot(&self, graph: u64, flags: u32) -> Outcome<String> {
         let id = self.graph_id(graph)?;
         let mut text = "digraph dot {\n".to_owned();
@@ -60,13 +61,13 @@ impl Runtime {
         Ok(text)
     }
 
-    /// A graph, and after it those in its nodes.
+    /// Writes a graph, and after it the graphs in its nodes.
     fn dot_cluster(&self, text: &mut String, id: GraphId, shown: Shown) {
         let Ok(graph) = self.graph(id) else {
             return;
         };
         let number = graph.number;
-        // Writing to a string does not fail, here and below.
+        // Writing to a string cannot fail, here and below.
         let _ = write!(
             text,
             "subgraph cluster_{number} {{\nlabel=\"graph_{number}\" graph[style=\"dashed\"];\n"
@@ -274,7 +275,7 @@ impl Runtime {
         handle: &str,
         shown: Shown,
     ) {
-        // The handle that the driver's calls have for the kernel.
+        // The handle that driver calls use for the kernel.
         let function = hex(self.known_function(kernel.kernel));
         let name = escaped(&kernel.name);
         let shape = if shown.any(KERNEL_PARAMS) {
@@ -351,7 +352,7 @@ fn lines(
     }
 }
 
-/// A copy as `cudaGraphDebugDotPrint` describes it.
+/// A copy in the form of `cudaGraphDebugDotPrint`.
 fn runtime_copy(text: &mut String, copy: &CopyRequest) {
     let (from, to) = (hex(copy.from.address()), hex(copy.to.address()));
     let _ = write!(
@@ -368,7 +369,7 @@ fn runtime_copy(text: &mut String, copy: &CopyRequest) {
     );
 }
 
-/// A copy as `cuGraphDebugDotPrint` describes it.
+/// A copy in the form of `cuGraphDebugDotPrint`.
 fn driver_copy(text: &mut String, copy: &CopyRequest) {
     const FIELDS: &str =
         "MemoryType | Array | Host | Device | XInBytes | Y | Z | Pitch | Height | LOD";
@@ -395,7 +396,7 @@ fn driver_copy(text: &mut String, copy: &CopyRequest) {
     );
 }
 
-/// The head of a node that is a table.
+/// The first rows of a node that is a table.
 fn record(text: &mut String, title: &str, label: &str, handle: &str, shown: Shown) {
     let _ = writeln!(
         text,
@@ -421,7 +422,7 @@ fn extents([x, y, z]: [u32; 3]) -> String {
     }
 }
 
-/// A name without the characters that a record's label gives a meaning.
+/// A name in which the special characters of a record's label are escaped.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {

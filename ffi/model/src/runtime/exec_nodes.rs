@@ -14,12 +14,12 @@ const UPDATE_FAILURE: cudaError_t = cudaError_t(910);
 const INVALID: cudaError_t = cudaError_t::INVALID_VALUE;
 
 impl Runtime {
-    /// The exec, and the number of a node of the graph that it was made from.
+    /// The exec, and the number of a node in the graph from which it was instantiated.
     ///
     /// # Errors
     ///
-    /// 1 for what is no exec and for a node of another graph; 801 where the graph has
-    /// numbered its nodes anew since.
+    /// 1 for a handle that is not an exec and for a node of another graph; 801 if the
+    /// graph has renumbered its nodes since.
     fn exec_node(&self, exec: u64, node: u64) -> Outcome<(ExecId, u32, &Work)> {
         let id: ExecId = Id::from_handle(exec).ok_or(INVALID)?;
         let exec = self.execs.get(id).ok_or(INVALID)?;
@@ -47,12 +47,12 @@ impl Runtime {
         }
     }
 
-    /// `cudaGraphExecKernelNodeSetParams`. The exec's duration stays.
+    /// `cudaGraphExecKernelNodeSetParams`. The duration of the exec does not change.
     ///
     /// # Errors
     ///
-    /// 1 as for all such calls and for a shape that no device takes, 98 and 400 for the
-    /// kernel.
+    /// 1 as for every call on a node of an exec, and for launch dimensions that no
+    /// device supports; 98 for a null kernel handle, 400 for an invalid one.
     pub fn set_exec_kernel(
         &mut self,
         exec: u64,
@@ -76,8 +76,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as for all such calls, for an element that is not of 1, 2 or 4 bytes, and for
-    /// several rows in the place of one.
+    /// 1 as for every call on a node of an exec, for an element that does not have 1, 2
+    /// or 4 bytes, and for several rows if the node has one.
     pub fn set_exec_fill(&mut self, exec: u64, node: u64, fill: Fill) -> Outcome {
         let (exec, index, work) = self.exec_node(exec, node)?;
         let Work::Set { fill: old, .. } = work else {
@@ -95,8 +95,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as for all such calls, for no bytes, for a side that is null, and for other kinds
-    /// of memory than before.
+    /// 1 as for every call on a node of an exec, for 0 bytes, for a null pointer, and
+    /// for other kinds of memory than before.
     pub fn set_exec_copy(&mut self, exec: u64, node: u64, copy: CopyRequest) -> Outcome {
         let (exec, index, work) = self.exec_node(exec, node)?;
         let Work::Copy { copy: old, .. } = work else {
@@ -120,7 +120,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as for all such calls, and for no function.
+    /// 1 as for every call on a node of an exec, and for a null function.
     pub fn set_exec_host(&mut self, exec: u64, node: u64, call: HostCall) -> Outcome {
         let (exec, index, work) = self.exec_node(exec, node)?;
         if !matches!(work, Work::Host(_)) || call.function == 0 {
@@ -134,7 +134,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as for all such calls, 910 for a graph with other nodes or edges.
+    /// 1 as for every call on a node of an exec, 910 for a graph with other nodes or
+    /// edges.
     pub fn set_exec_child(&mut self, exec: u64, node: u64, child: u64) -> Outcome {
         let (exec, index, work) = self.exec_node(exec, node)?;
         let Work::Child { graph: old, .. } = *work else {
@@ -153,7 +154,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as for all such calls, and for another node.
+    /// 1 as for every call on a node of an exec, and for a node of another type.
     pub fn set_exec_enabled(&mut self, exec: u64, node: u64, enabled: bool) -> Outcome {
         let (id, index, work) = self.exec_node(exec, node)?;
         can_be_disabled(work)?;
@@ -177,7 +178,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As for [`set_exec_enabled`](Self::set_exec_enabled).
+    /// The same as for [`set_exec_enabled`](Self::set_exec_enabled).
     pub fn exec_enabled(&self, exec: u64, node: u64) -> Outcome<bool> {
         let (id, index, work) = self.exec_node(exec, node)?;
         can_be_disabled(work)?;
@@ -185,7 +186,8 @@ impl Runtime {
         Ok(!self.execs.get(id).is_some_and(disabled))
     }
 
-    /// Changes what a node of a graph does, in execs that are made from now on.
+    /// Changes the work of a node of a graph, for execs that are instantiated from now
+    /// on.
     fn set_node(
         &mut self,
         node: u64,
@@ -204,7 +206,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no memset node, and as for adding one.
+    /// 1 for a handle that is not a memset node, and as for adding one.
     pub fn set_fill_node(&mut self, node: u64, new: Fill) -> Outcome {
         check_fill(&new)?;
         self.set_node(node, Effect::Set(new), |work| match work {
@@ -220,7 +222,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no copy node, and as for adding one.
+    /// 1 for a handle that is not a copy node, and as for adding one.
     pub fn set_copy_node(&mut self, node: u64, new: CopyRequest) -> Outcome {
         check_copy(&new)?;
         self.set_node(node, Effect::Copy(new), |work| match work {
@@ -236,7 +238,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no host node, and as for adding one.
+    /// 1 for a handle that is not a host node, and as for adding one.
     pub fn set_host_node(&mut self, node: u64, new: HostCall) -> Outcome {
         if new.function == 0 {
             return Err(INVALID);
@@ -251,7 +253,7 @@ impl Runtime {
     }
 }
 
-/// Only these nodes can be left out.
+/// Only nodes of these types can be disabled.
 fn can_be_disabled(work: &Work) -> Outcome {
     match work {
         Work::Kernel(_) | Work::Set { .. } | Work::Copy { .. } => Ok(()),

@@ -12,18 +12,18 @@ use crate::objects::effects::Effect;
 use crate::objects::graph::{Graph, Node, NodePlace, Work};
 use crate::objects::id::{GraphId, Id, NodeId};
 
-/// What an alloc node requests.
+/// The parameters of an alloc node.
 #[derive(Debug, Clone)]
 pub struct AllocRequest {
-    /// Only pinned memory is accepted.
+    /// The type. Only pinned memory is accepted.
     pub alloc_type: cudaMemAllocationType,
-    /// Only none is accepted (R29).
+    /// The handle types. Only none is accepted (R29).
     pub handle_types: cudaMemAllocationHandleType,
-    /// Only a device is accepted.
+    /// The location. Only a device is accepted.
     pub location: cudaMemLocation,
     /// Access for other devices (R51).
     pub access: Vec<cudaMemAccessDesc>,
-    /// Bytes.
+    /// The requested size in bytes.
     pub bytes: u64,
 }
 
@@ -55,11 +55,12 @@ impl Runtime {
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
-    /// `cudaGraphDestroy`. Live allocations and execs stay (R16).
+    /// `cudaGraphDestroy`. Live allocations and execs stay valid (R16).
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph, 401 for one that a capture adds to.
+    /// 1 for a handle that is not a graph, 401 for a graph to which a capture adds
+    /// nodes.
     pub fn graph_destroy(&mut self, handle: u64) -> Outcome {
         let id = self.graph_id(handle)?;
         if self.graph(id)?.is_child {
@@ -100,8 +101,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph, 801 for one with memory nodes (R24) or conditional
-    /// ones (M20) and for a body of one.
+    /// 1 for a handle that is not a graph, 801 for a graph with memory nodes (R24) or
+    /// conditional nodes (M20), and for a body of a conditional node.
     pub fn graph_clone(&mut self, handle: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
         if self.graph(id)?.owner.is_some() {
@@ -110,14 +111,14 @@ impl Runtime {
         self.copy_graph(id).map(Id::to_handle)
     }
 
-    /// A copy of a graph and of the graphs in it.
+    /// Copies a graph and the graphs in it.
     pub(super) fn copy_graph(&mut self, id: GraphId) -> Outcome<GraphId> {
         let graph = self.graph(id)?;
         if graph.has_memory_nodes || graph.has_conditional_nodes {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         let (child_nodes, depth) = (graph.child_nodes, graph.depth);
-        // Destroyed nodes are left out, so the others get other numbers.
+        // Destroyed nodes are left out, so the other nodes get new numbers.
         let mut number_of = vec![u32::MAX; graph.nodes.len()];
         let mut copies: Vec<(Option<Work>, Vec<u32>, Vec<Effect>)> = Vec::new();
         for (new, (old, node)) in (0_u32..).zip(graph.live_nodes()) {
@@ -164,8 +165,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no node, 801 in a graph with memory nodes (R23), 401 in one that a
-    /// capture adds to.
+    /// 1 for a handle that is not a node, 801 in a graph with memory nodes (R23), 401
+    /// in a graph to which a capture adds nodes.
     pub fn graph_destroy_node(&mut self, node: u64) -> Outcome {
         let id = NodeId::from_handle(node).ok_or(cudaError_t::INVALID_VALUE)?;
         let place = *self.nodes.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
@@ -198,7 +199,7 @@ impl Runtime {
             for &body in &conditional.bodies {
                 self.remove_graph(body);
             }
-            // Its condition may get another node.
+            // Another node may now be created for the condition.
             self.free_condition(conditional.condition);
         }
         if let Some(Work::Child { graph: child, .. }) = work {
@@ -210,11 +211,11 @@ impl Runtime {
         }
     }
 
-    /// `cudaGraphAddMemAllocNode`: the node, and the address (R1).
+    /// `cudaGraphAddMemAllocNode`: returns the node, and the address (R1).
     ///
     /// # Errors
     ///
-    /// 1, 2 and 801 as R28, R29 and M10 say; 801 without memory pools (R54).
+    /// 1, 2 and 801 as described in R28, R29 and M10; 801 without memory pools (R54).
     pub fn add_alloc_node(
         &mut self,
         graph: u64,
@@ -275,9 +276,9 @@ impl Runtime {
         if request.handle_types != cudaMemAllocationHandleType::NONE {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
-        // A node for 200 GiB is added on a card of 140 GiB, one for 1 TiB is refused
-        // (M10). Policy: the line is twice the device's memory, which is what the driver
-        // reserves in addresses.
+        // On a GPU with 140 GiB, a node for 200 GiB is added, and one for 1 TiB is
+        // refused (M10). Assumed: the limit is twice the device's memory, which is
+        // the size of the address range that the driver reserves.
         if request.bytes > self.profile.total_bytes().saturating_mul(2) {
             return Err(cudaError_t::MEMORY_ALLOCATION);
         }
@@ -315,8 +316,8 @@ impl Runtime {
         let at = match memory.devices.iter().position(|m| m.device == device) {
             Some(at) => at,
             None => {
-                // Most graphs stay on one device; a vector would begin with room for
-                // four.
+                // Most graphs use one device, and a vector would begin with
+                // room for four.
                 memory.devices.reserve_exact(1);
                 memory.devices.push(DeviceMemory {
                     device,
@@ -370,10 +371,10 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for an address that no alloc node returned (R30), for an allocation that
-    /// this graph frees already, and in the owner for one that another graph frees
-    /// or freed (R13, R15): the H200 refuses that even after the other graph was
-    /// destroyed. Two other graphs may each have a free node.
+    /// 1 for an address that no alloc node returned (R30), for an allocation that this
+    /// graph already frees, and in the owner for an allocation that another graph frees
+    /// or freed (R13, R15). The H200 refuses the last one even after the other graph
+    /// was destroyed. Two other graphs may each have a free node for it.
     pub fn add_free_node(
         &mut self,
         graph: u64,
@@ -438,7 +439,8 @@ impl Runtime {
                 .add_free(&graph.order, number, address)
                 .map_err(|_| refused)?;
             allocation.freed_here = true;
-            // An exec that is older than this node may have left it live.
+            // An exec that is older than this node may have left the allocation
+            // live.
             if !allocation.live {
                 self.unfreed.remove(&address);
             }
@@ -450,11 +452,12 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cudaGraphMemAllocNodeGetParams`: the request, and the address.
+    /// `cudaGraphMemAllocNodeGetParams`: the allocation, and the access for other
+    /// devices.
     ///
     /// # Errors
     ///
-    /// 1 for what is no alloc node.
+    /// 1 for a handle that is not an alloc node.
     pub fn alloc_node_params(&self, node: u64) -> Outcome<(&Allocation, &[cudaMemAccessDesc])> {
         let node = self.node(node)?;
         let Work::Alloc {
@@ -477,7 +480,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no free node.
+    /// 1 for a handle that is not a free node.
     pub fn free_node_address(&self, node: u64) -> Outcome<u64> {
         match self.node(node)?.1.work {
             Work::Free { address, .. } => Ok(address),
@@ -485,11 +488,12 @@ impl Runtime {
         }
     }
 
-    /// How many nodes a graph has: no array of different nodes of it is longer.
+    /// The number of nodes of a graph. No array of distinct nodes of the graph is
+    /// longer.
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph.
+    /// 1 for a handle that is not a graph.
     pub fn node_count(&self, graph: u64) -> Outcome<usize> {
         Ok(self.graph(self.graph_id(graph)?)?.live)
     }
@@ -504,8 +508,8 @@ impl Runtime {
         self.graphs.get(id).ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    /// The numbers of the nodes that handles name, each of this graph and named
-    /// once.
+    /// The numbers of the nodes with these handles. Each must be a node of this graph,
+    /// and may be given only once.
     pub(super) fn dependencies(&self, graph: GraphId, handles: &[u64]) -> Outcome<Vec<u32>> {
         let mut numbers = Vec::with_capacity(handles.len());
         for &handle in handles {
@@ -523,7 +527,7 @@ impl Runtime {
         Ok(numbers)
     }
 
-    /// Orders a new node after its dependencies, and gives it its handle.
+    /// Adds a new node after its dependencies, and gives it a handle.
     pub(super) fn begin_node(
         &mut self,
         id: GraphId,
@@ -568,11 +572,11 @@ impl Runtime {
     }
 }
 
-/// What a copy of a node does; `None` for a destroyed one. A child graph is still the
-/// one of the original.
+/// The work of a copy of a node; `None` for a destroyed node. A child graph is still that
+/// of the original.
 fn copy_of(work: &Work) -> Option<Work> {
     Some(match work {
-        // A graph with nodes of the last three types has no copies.
+        // A graph with nodes of the last three types cannot be copied.
         Work::Destroyed | Work::Alloc { .. } | Work::Free { .. } | Work::Conditional(_) => {
             return None;
         }

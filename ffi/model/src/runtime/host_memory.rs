@@ -1,9 +1,9 @@
-//! Memory of the host that CUDA gives out: pinned memory, and managed memory, which
-//! kernels and copies on the device reach as well.
+//! Host memory that CUDA allocates: pinned memory, and managed memory, which kernels and
+//! copies on the device can also access.
 //!
-//! Managed memory is ordinary memory of the process here: nothing migrates, and it
-//! takes nothing of the device. Policy: `cudaMemGetInfo` of a GPU changes when a kernel
-//! touches managed memory.
+//! Here, managed memory is ordinary memory of the process: no pages migrate, and it takes
+//! no device memory. This is a simplification: on a GPU, free memory (`cudaMemGetInfo`)
+//! changes when a kernel accesses managed memory.
 
 use cudart_ffi::cudaError_t;
 
@@ -11,42 +11,44 @@ use super::managed::Said;
 use super::{Outcome, Runtime};
 use crate::c_api::pointers::HostPages;
 
-/// Memory of the host that devices reach.
+/// Host memory that devices can access.
 #[derive(Debug)]
 pub(super) struct HostAllocation {
-    /// Its pages, unless they are the program's own. The program writes to them through its
-    /// pointer, the simulation through the same address; nothing here reads or moves them.
+    /// Its pages; `None` if the program allocated them. The program writes to them
+    /// through its pointer, and the simulation through the same address; this code
+    /// never reads or moves them.
     pages: Option<HostPages>,
     bytes: u64,
-    /// As `cudaHostGetFlags` says them.
+    /// The flags that `cudaHostGetFlags` returns.
     flags: u32,
     pub(super) managed: bool,
-    /// What the program has said of managed memory.
+    /// The program's advice about managed memory.
     pub(super) said: Said,
 }
 
-/// `cudaHostRegisterMapped` and `cudaHostAllocMapped`, which all such memory is.
+/// `cudaHostRegisterMapped` and `cudaHostAllocMapped`. All such memory is mapped.
 const MAPPED: u32 = 2;
 
-/// What is at an address.
+/// The memory at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pointer {
-    /// 0: nothing that CUDA knows, 1: pinned, 2: of a device, 3: managed.
+    /// 0: not known to CUDA, 1: pinned, 2: device, 3: managed.
     pub kind: u32,
     /// The device.
     pub device: i32,
-    /// A device reaches it.
+    /// Whether a device can access it.
     pub on_device: bool,
-    /// The program does.
+    /// Whether the host program can access it.
     pub on_host: bool,
 }
 
 impl Runtime {
-    /// `cudaMallocHost` and `cudaHostAlloc` with their flags, `cudaMallocManaged` without.
+    /// `cudaMallocHost` and `cudaHostAlloc` if there are flags, `cudaMallocManaged` if
+    /// there are none.
     ///
     /// # Errors
     ///
-    /// 1 for no bytes of managed memory, 2 for more than the host has addresses.
+    /// 1 for 0 bytes of managed memory, 2 for more bytes than the host has addresses.
     pub fn malloc_host(&mut self, bytes: u64, flags: Option<u32>) -> Outcome<u64> {
         let managed = flags.is_none();
         if bytes == 0 {
@@ -72,11 +74,11 @@ impl Runtime {
         Ok(address)
     }
 
-    /// `cudaFreeHost`: once the devices have finished.
+    /// `cudaFreeHost`, which waits for the devices.
     ///
     /// # Errors
     ///
-    /// 1 for what is no allocation of pinned memory.
+    /// 1 for an address that is not that of a pinned allocation.
     pub fn free_host(&mut self, address: u64) -> Outcome {
         if address == 0 {
             return Ok(());
@@ -90,12 +92,12 @@ impl Runtime {
         }
     }
 
-    /// `cudaHostRegister`: devices reach memory of the program from now on.
+    /// `cudaHostRegister`: from now on, devices can access this memory of the program.
     ///
     /// # Errors
     ///
-    /// 1 for no memory and for memory that CUDA gave out, 712 for memory of which a part
-    /// is registered.
+    /// 1 for null and for memory that CUDA allocated, 712 if a part of the memory is
+    /// already registered.
     pub fn register_host(&mut self, address: u64, bytes: u64, flags: u32) -> Outcome {
         let end = address.checked_add(bytes);
         let end = end.filter(|_| address != 0 && bytes != 0);
@@ -128,8 +130,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 713 for memory that is not registered, 1 for none, for memory that CUDA gave out and
-    /// for an address within a registered range.
+    /// 713 for memory that is not registered; 1 for null, for memory that CUDA
+    /// allocated and for an address in the middle of a registered range.
     pub fn unregister_host(&mut self, address: u64) -> Outcome {
         if address == 0 {
             return Err(cudaError_t::INVALID_VALUE);
@@ -149,7 +151,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no pinned memory.
+    /// 1 for an address that is not in pinned memory.
     pub fn host_flags(&self, address: u64) -> Outcome<u32> {
         let below = self.host.range(..=address).next_back();
         below
@@ -187,7 +189,8 @@ impl Runtime {
         }
     }
 
-    /// Frees managed memory that starts at an address. Whether any does.
+    /// Frees the managed memory that starts at an address. Returns whether there is
+    /// any.
     pub(super) fn free_managed(&mut self, address: u64) -> bool {
         let managed = self.host.get(&address).is_some_and(|found| found.managed);
         if managed {
@@ -208,7 +211,7 @@ impl Runtime {
             })
     }
 
-    /// The address after the last of the host allocation that an address is in.
+    /// The end address of the host allocation that contains an address.
     pub(super) fn host_memory_end(&self, address: u64) -> Option<u64> {
         let (start, found) = self.host.range(..=address).next_back()?;
         let end = start + found.bytes;
@@ -221,7 +224,7 @@ impl Runtime {
         Some(start)
     }
 
-    /// Whether an address is one of a device: of plain or pool memory, or of a segment
+    /// Whether an address is a device address: of plain or pool memory, or of a segment
     /// that a graph has reserved.
     pub(super) fn is_device_memory(&self, address: u64) -> bool {
         self.is_allocated(address, 1)

@@ -1,6 +1,7 @@
-//! Attributes of kernels: shared memory, and how many blocks a multiprocessor takes.
+//! Attributes of kernels: shared memory, and the number of blocks that can be resident on a
+//! multiprocessor.
 //!
-//! The sizes are those of compute capability 9.0, and the same for every profile.
+//! The sizes are those of compute capability 9.0, for every profile.
 
 use cudart_ffi::{cudaError_t, cudaFuncAttribute};
 
@@ -8,17 +9,18 @@ use super::{KernelRequest, Outcome, Runtime};
 use crate::kernels::module::KernelCode;
 use crate::objects::id::Id;
 
-/// Shared memory of a block without an attribute, static and dynamic, in bytes.
+/// The largest shared memory of a block, static and dynamic, that needs no attribute, in
+/// bytes.
 const USUAL: u32 = 48 << 10;
-/// The most that it can be, and what the system takes of each block.
+/// The largest shared memory of a block. The system itself uses 1 KiB per block.
 const MOST: u32 = 227 << 10;
 const OF_SYSTEM: u64 = 1 << 10;
-/// What a multiprocessor can have as shared memory, in KiB.
+/// The possible sizes of a multiprocessor's shared memory, in KiB.
 const CARVEOUTS: [u64; 10] = [0, 8, 16, 32, 64, 100, 132, 164, 196, 228];
-/// Registers of a thread: policy, since machine code is not read.
+/// Registers of a thread. Assumed, because machine code is not read.
 const REGISTERS: i32 = 32;
 
-/// What a program has set of a kernel.
+/// The attributes of a kernel that the program has set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KernelSettings {
     most_dynamic: Option<u32>,
@@ -26,22 +28,22 @@ pub(super) struct KernelSettings {
     carveout: Option<i32>,
 }
 
-/// What `cudaFuncGetAttributes` says.
+/// The result of `cudaFuncGetAttributes`.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelAttributes {
-    /// Shared memory of a block without the dynamic part.
+    /// Static shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Constants of the module.
+    /// Constant memory of the module, in bytes.
     pub constant_bytes: u64,
-    /// Local memory of a thread.
+    /// Local memory of a thread, in bytes.
     pub local_bytes: u32,
     /// Registers of a thread.
     pub registers: i32,
     /// The architecture: 90 for 9.0.
     pub architecture: i32,
-    /// The most dynamic shared memory that a launch may ask for.
+    /// The largest dynamic shared memory that a launch may request, in bytes.
     pub most_dynamic_bytes: u32,
-    /// The preferred part of the L1 cache in percent, or -1.
+    /// The preferred share of shared memory in the L1 cache in percent, or -1.
     pub carveout: i32,
 }
 
@@ -62,11 +64,12 @@ impl Runtime {
         self.kernel_settings(kernel).most_dynamic.unwrap_or(usual)
     }
 
-    /// Refuses more dynamic shared memory than the kernel may have.
+    /// Refuses a launch with more dynamic shared memory than the kernel may use.
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel, 1 for too much.
+    /// 98 for a null kernel handle, 400 for an invalid one, 1 for too much shared
+    /// memory.
     pub(super) fn check_shared(&self, request: &KernelRequest) -> Outcome {
         let code = self.kernel(request.kernel)?;
         let fits = request.shared_bytes <= self.most_dynamic(request.kernel, code);
@@ -77,7 +80,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel.
+    /// 98 for a null kernel handle, 400 for an invalid one.
     pub fn kernel_attributes(&self, kernel: u64) -> Outcome<KernelAttributes> {
         let code = self.kernel(kernel)?;
         let [major, minor] = self.profile.compute_capability;
@@ -97,7 +100,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel, 1 for another attribute or a value that it cannot have.
+    /// 98 for a null kernel handle, 400 for an invalid one, 1 for an unknown attribute
+    /// or an invalid value.
     pub fn set_kernel_attribute(
         &mut self,
         kernel: u64,
@@ -124,11 +128,11 @@ impl Runtime {
         Ok(())
     }
 
-    /// How many blocks of so many threads a multiprocessor takes at once.
+    /// How many blocks of `threads` threads can be resident on a multiprocessor.
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel, 1 for no threads.
+    /// 98 for a null kernel handle, 400 for an invalid one, 1 for 0 threads.
     pub fn resident_blocks(&self, kernel: u64, threads: i32, dynamic: u64) -> Outcome<i32> {
         let code = self.kernel(kernel)?;
         let threads = u32::try_from(threads).ok().filter(|&threads| threads > 0);
@@ -146,8 +150,9 @@ impl Runtime {
         Ok(i32::try_from(blocks).unwrap_or(i32::MAX))
     }
 
-    /// The shared memory of a multiprocessor that runs a kernel, in bytes: the least part
-    /// that has the percentage asked for, or as much as there is.
+    /// The shared memory of a multiprocessor that runs a kernel, in bytes: the smallest
+    /// possible size that has the requested percentage, or the largest size if none was
+    /// set.
     fn shared_of_multiprocessor(&self, kernel: u64) -> u64 {
         let whole = CARVEOUTS.last().copied().unwrap_or(0);
         let part = self.kernel_settings(kernel).carveout.and_then(|percent| {
@@ -157,12 +162,12 @@ impl Runtime {
         part.unwrap_or(whole) << 10
     }
 
-    /// `cudaOccupancyAvailableDynamicSMemPerBlock`: the dynamic shared memory that each of
-    /// so many blocks can have on a multiprocessor.
+    /// `cudaOccupancyAvailableDynamicSMemPerBlock`: the dynamic shared memory of each
+    /// block, in bytes, if `blocks` blocks are resident on a multiprocessor.
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel, 1 for no blocks or threads.
+    /// 98 for a null kernel handle, 400 for an invalid one, 1 for 0 blocks or threads.
     pub fn dynamic_shared_of_each(&self, kernel: u64, blocks: i32, threads: i32) -> Outcome<u64> {
         let code = self.kernel(kernel)?;
         let blocks = u64::try_from(blocks).ok().filter(|&blocks| blocks > 0);
@@ -173,12 +178,12 @@ impl Runtime {
         Ok(dynamic.min(self.most_dynamic(kernel, code).into()))
     }
 
-    /// Refuses a cooperative launch of more blocks than the device takes at once.
+    /// Refuses a cooperative launch of more blocks than can be resident on the device.
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel, 9 for a shape that no device takes, 720 for too many
-    /// blocks.
+    /// 98 for a null kernel handle, 400 for an invalid one, 9 for launch dimensions
+    /// that no device supports, 720 for too many blocks.
     pub fn fits_at_once(&self, request: &KernelRequest) -> Outcome {
         let (blocks, threads) = request.shape().ok_or(cudaError_t::INVALID_CONFIGURATION)?;
         let threads = i32::try_from(threads).unwrap_or(i32::MAX);

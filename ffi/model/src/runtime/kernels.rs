@@ -21,35 +21,36 @@ pub struct Library {
 #[derive(Debug)]
 pub struct Kernel {
     code: KernelCode,
-    /// Its name as a program gets it.
+    /// Its name as a C string, for the program.
     name: CString,
-    /// What the program has set of it.
+    /// The attributes that the program has set.
     pub(super) settings: KernelSettings,
 }
 
-/// What a kernel node launches.
+/// The parameters of a kernel launch or a kernel node.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelRequest {
     /// The kernel's handle.
     pub kernel: u64,
-    /// Blocks in each dimension.
+    /// The number of blocks in each dimension.
     pub grid: [u32; 3],
-    /// Threads of a block in each dimension.
+    /// The number of threads per block in each dimension.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// The value of the kernel's spin parameter, if it has one.
+    /// The value of the kernel's spin time parameter in clock cycles, if it has one.
     pub spin_clocks: i64,
 }
 
-/// Threads of a block, and its extents.
+/// The largest extents of a block. The first is also the largest number of threads.
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MAX_THREADS: u64 = 1024;
-/// A grid's extents (M11).
+/// The largest extents of a grid (M11).
 const MAX_GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
 
 impl KernelRequest {
-    /// Blocks, and threads of a block; `None` for a shape that no device takes.
+    /// The number of blocks, and of threads per block; `None` for launch dimensions
+    /// that no device supports.
     #[must_use]
     pub fn shape(&self) -> Option<(u64, u32)> {
         let fits = |extents: [u32; 3], most: [u32; 3]| {
@@ -72,14 +73,14 @@ impl KernelRequest {
 }
 
 impl Library {
-    /// Whether a kernel is one of it.
+    /// Whether a kernel belongs to this library.
     pub(super) fn has(&self, kernel: KernelId) -> bool {
         self.kernels.contains(&kernel)
     }
 }
 
 impl Runtime {
-    /// `cudaLibraryLoadData` of a PTX text.
+    /// `cudaLibraryLoadData` with a PTX text.
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl Runtime {
     pub fn library_load(&mut self, ptx: &str) -> Result<u64, Refused> {
         let full = |_| Refused {
             code: cudaError_t::MEMORY_ALLOCATION,
-            log: "no handle is left".to_owned(),
+            log: "no handles are left".to_owned(),
         };
         let codes = module::load(ptx, &self.profile)?;
         let mut kernels = Vec::with_capacity(codes.len());
@@ -111,7 +112,7 @@ impl Runtime {
             .map_err(full)
     }
 
-    /// Adds a kernel that the program registered; nothing if no handle is left.
+    /// Adds a kernel that the program registered. `None` if no handles are left.
     pub fn add_kernel(&mut self, code: KernelCode) -> Option<u64> {
         self.add_variables(&code);
         let name = CString::new(code.name.as_str()).unwrap_or_default();
@@ -127,7 +128,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no library, 500 when it has no kernel of that name.
+    /// 400 for a handle that is not a library, 500 if it has no kernel with that name.
     pub fn library_kernel(&self, library: u64, name: &str) -> Outcome<u64> {
         let library = Id::from_handle(library)
             .and_then(|id| self.libraries.get(id))
@@ -144,11 +145,11 @@ impl Runtime {
             .ok_or(cudaError_t::SYMBOL_NOT_FOUND)
     }
 
-    /// `cudaLibraryUnload`; its kernels are gone with it.
+    /// `cudaLibraryUnload`. The handles of its kernels become invalid.
     ///
     /// # Errors
     ///
-    /// 400 for what is no library.
+    /// 400 for a handle that is not a library.
     pub fn library_unload(&mut self, library: u64) -> Outcome {
         let library = Id::from_handle(library)
             .and_then(|id| self.libraries.remove(id))
@@ -163,8 +164,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 98 for null, 400 for what is no kernel: a driver's function gets that
-    /// from the real runtime.
+    /// 98 for null, 400 for a handle that is not a kernel. The real runtime also
+    /// returns 400 for a driver's function.
     pub fn kernel(&self, handle: u64) -> Outcome<&KernelCode> {
         if handle == 0 {
             return Err(cudaError_t::INVALID_DEVICE_FUNCTION);
@@ -179,7 +180,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no kernel.
+    /// 400 for a handle that is not a kernel.
     pub fn kernel_name(&self, handle: u64) -> Outcome<&CStr> {
         Id::from_handle(handle)
             .and_then(|id| self.kernels.get(id))
@@ -187,8 +188,9 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 
-    /// How long a kernel runs. One that spins runs its SM clocks for each wave of
-    /// blocks: as many as the multiprocessors hold at once.
+    /// The duration of a kernel. A kernel with a spin time takes that many SM clock
+    /// cycles for each wave of blocks; a wave is the number of blocks that can be
+    /// resident on the device.
     pub(super) fn kernel_duration(
         &self,
         code: &KernelCode,

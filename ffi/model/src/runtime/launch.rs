@@ -1,4 +1,4 @@
-//! Instantiating, uploading and launching.
+//! Instantiates, uploads and launches graphs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::objects::id::{ExecId, Id, MemoryId, StreamId};
 /// `cudaGraphInstantiateFlagUseNodePriority`.
 const USE_NODE_PRIORITY: u64 = 8;
 
-/// How many graphs the driver makes, and numbers, for an exec (H200, driver 580).
+/// The number of graphs that the driver creates, and numbers, for an exec (H200, driver
+/// 580).
 const COPIES_OF_AN_EXEC: u64 = 2;
 
 impl Runtime {
@@ -24,10 +25,10 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph, for flags that exclude each other (R21) and for a
-    /// device graph with memory nodes, for a node that no body of a conditional node may
-    /// have (M19); 801 for a second live exec of a graph with memory nodes (R25) or
-    /// conditional ones (M20).
+    /// 1 for a handle that is not a graph, for flags that exclude each other (R21), for
+    /// a device graph with memory nodes, and for a node that a body of a conditional
+    /// node may not contain (M19); 801 for a second live exec of a graph with memory
+    /// nodes (R25) or conditional nodes (M20).
     pub fn instantiate(&mut self, handle: u64, flags: u64) -> Outcome<u64> {
         let id = self.graph_id(handle)?;
         let known = instantiate_flags::AUTO_FREE_ON_LAUNCH
@@ -41,7 +42,7 @@ impl Runtime {
         {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        // A body is no graph by itself.
+        // A body cannot be instantiated by itself.
         if graph.owner.is_some() {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
@@ -79,10 +80,11 @@ impl Runtime {
         };
         let memory = graph.memory;
         let graphs = 1 + self.graphs_inside(graph);
-        // The driver numbers two copies of the graph and of those in it; the numbers of
-        // captures show that.
+        // The driver numbers two copies of the graph and of the graphs in it. The
+        // ids of captures show this.
         self.graphs_made += graphs * COPIES_OF_AN_EXEC;
-        // A graph is seldom added to once it has an exec, and there may be many.
+        // Nodes are seldom added to a graph that has an exec, and there may be many
+        // such graphs.
         if let Some(graph) = self.graphs.get_mut(id) {
             graph.shrink_to_fit();
         }
@@ -108,7 +110,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no exec.
+    /// 1 for a handle that is not an exec.
     pub fn exec_flags(&self, handle: u64) -> Outcome<u64> {
         Id::from_handle(handle)
             .and_then(|id| self.execs.get(id))
@@ -116,12 +118,12 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    /// `cudaGraphExecDestroy`: at once, even while it runs; frees nothing (R16,
-    /// R41, M14).
+    /// `cudaGraphExecDestroy`: immediate, even while the exec runs. It frees nothing
+    /// (R16, R41, M14).
     ///
     /// # Errors
     ///
-    /// 1 for what is no exec.
+    /// 1 for a handle that is not an exec.
     pub fn exec_destroy(&mut self, handle: u64) -> Outcome {
         let exec = Id::from_handle(handle)
             .and_then(|id| self.execs.remove(id))
@@ -135,14 +137,14 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cudaGraphUpload`: maps now what a launch in this stream needs (R32, R33),
-    /// in the stream's order and after the exec's own earlier launch. Returns when
-    /// the call returns, as [`launch`](Self::launch).
+    /// `cudaGraphUpload`: maps the memory that a launch in this stream needs (R32,
+    /// R33), in the stream's order and after the exec's own earlier launch. Returns the
+    /// time at which the call returns, as [`launch`](Self::launch) does.
     ///
     /// # Errors
     ///
-    /// 1 for what is no exec, 400 for what is no stream, 2 when the device has
-    /// not enough.
+    /// 1 for a handle that is not an exec, 400 for one that is not a stream, 2 if the
+    /// device has not enough memory.
     pub fn upload(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
         let id = ExecId::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
         let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
@@ -152,8 +154,8 @@ impl Runtime {
         if let Some(memory) = memory {
             remapped = self.bind(id, memory, stream)?;
         }
-        // With a live allocation all stays where it is, and the stream need not
-        // wait.
+        // With a live allocation the mapping does not change, and the stream need
+        // not wait.
         if memory.is_none_or(|memory| self.live_of(memory).is_empty()) {
             self.enqueue(stream, 0, previous);
         }
@@ -163,17 +165,18 @@ impl Runtime {
         Ok(if remapped { previous } else { 0 })
     }
 
-    /// `cudaGraphLaunch`. Returns when the call returns: a graph's addresses can be
-    /// mapped to other memory only once its own earlier launch is over, and the
-    /// host waits for that (R39).
+    /// `cudaGraphLaunch`. Returns the time at which the call returns: a graph's
+    /// addresses can be mapped to other memory only after its own earlier launch has
+    /// ended, and the host waits for that (R39).
     ///
     /// # Errors
     ///
-    /// 1 for what is no exec, and with an unfreed allocation of an earlier launch
-    /// (R18) unless AutoFree ends it (R19); 400 for what is no stream; 2 when the
-    /// device has not enough memory (M13). The stream stays as it was then.
+    /// 1 for a handle that is not an exec, and if an allocation of an earlier launch is
+    /// unfreed (R18) unless AutoFree frees it (R19); 400 for a handle that is not a
+    /// stream; 2 if the device has not enough memory (M13). After an error the stream
+    /// is unchanged.
     pub fn launch(&mut self, exec: u64, stream: u64, current: i32) -> Outcome<Nanos> {
-        // A stream that captures comes before an exec that is none.
+        // A capturing stream is reported before an invalid exec.
         let in_stream = self.stream(stream, current);
         if in_stream == Err(cudaError_t::STREAM_CAPTURE_UNSUPPORTED) {
             return Err(cudaError_t::STREAM_CAPTURE_UNSUPPORTED);
@@ -184,8 +187,8 @@ impl Runtime {
         let exec = self.execs.get(id).ok_or(cudaError_t::INVALID_VALUE)?;
         let (memory, duration, previous, auto_free) =
             (exec.memory, exec.duration, exec.end, exec.auto_free);
-        // A free node of another graph whose allocation is not live makes the
-        // launch fail, like cudaFree of it (M8).
+        // If a free node is for an allocation of another graph that is not live, the
+        // launch fails, as cudaFree would (M8).
         if !exec.frees.iter().all(|&freed| self.is_live(freed)) {
             return Err(cudaError_t::INVALID_VALUE);
         }
@@ -219,7 +222,8 @@ impl Runtime {
         for event in records {
             self.recorded(event, end);
         }
-        // What the graph does to memory comes before it frees what others allocated.
+        // The effects of the graph on memory come before its frees of other graphs'
+        // allocations.
         self.apply(&effects);
         if frees.is_empty() {
             return Ok(if remapped { previous } else { 0 });
@@ -233,14 +237,14 @@ impl Runtime {
         Ok(if remapped { previous } else { 0 })
     }
 
-    /// Ends allocations, each at a time of its stream.
+    /// Ends allocations, each at the given time of its stream.
     pub fn end_allocations(&mut self, which: &[(AllocationRef, Nanos)]) {
         for &(freed, time) in which {
             self.end_allocation(freed, Some(time));
         }
     }
 
-    /// The graph's allocations that are live, those of an earlier exec included.
+    /// The live allocations of the graph, including those of an earlier exec.
     fn live_of(&self, memory: MemoryId) -> Vec<u32> {
         let Some(memory) = self.memories.get(memory).filter(|memory| memory.live > 0) else {
             return Vec::new();
@@ -252,8 +256,8 @@ impl Runtime {
             .collect()
     }
 
-    /// Puts physical memory behind all addresses that the exec needs. Whether some
-    /// of them had other memory until then.
+    /// Maps physical memory at all addresses that the exec needs. Returns whether some
+    /// of them had other memory before.
     fn bind(&mut self, exec: ExecId, memory: MemoryId, stream: StreamId) -> Outcome<bool> {
         let block_bytes = self.profile.block_bytes();
         let now = self.now();
@@ -278,7 +282,7 @@ impl Runtime {
         Ok(remapped)
     }
 
-    /// Notes that a launch or an upload uses its blocks until it ends.
+    /// Records that a launch or an upload uses the blocks of the exec until `end`.
     fn occupy(&mut self, exec: ExecId, memory: MemoryId, stream: StreamId, end: Option<Nanos>) {
         let now = self.now();
         let user = User { exec, stream, now };
@@ -292,7 +296,8 @@ impl Runtime {
         }
     }
 
-    /// Makes what a launch leaves allocated live, and holds its blocks.
+    /// Marks the allocations that a launch leaves unfreed as live, and counts them in
+    /// their blocks.
     fn leave_unfreed(&mut self, id: ExecId, memory: MemoryId) {
         let block_bytes = self.profile.block_bytes();
         let (Some(exec), Some(graph)) = (self.execs.get(id), self.memories.get_mut(memory)) else {
@@ -306,7 +311,8 @@ impl Runtime {
             graph.live += 1;
             let which = AllocationRef { memory, index };
             self.live.insert(allocation.address, which);
-            // A free node that the graph got since then is none of this exec's.
+            // A free node that was added to the graph later is not part of this
+            // exec.
             let index = AllocationRef { memory, index };
             self.unfreed.insert(allocation.address, index);
             let blocks = allocation.blocks(block_bytes);

@@ -1,11 +1,11 @@
-//! What a program says of managed memory.
+//! Advice and prefetches for managed memory.
 
 use cudart_ffi::{cudaError_t, cudaMemRangeAttribute, cudaMemoryAdvise};
 
 use super::host_memory::HostAllocation;
 use super::{Outcome, Runtime};
 
-/// Where memory is to be.
+/// A place in which memory can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A device by its ordinal.
@@ -15,7 +15,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// As attributes name it: the host is `cudaCpuDeviceId`.
+    /// The number of the place in attributes. That of the host is `cudaCpuDeviceId`.
     fn number(self) -> i32 {
         match self {
             Self::Device(device) => device,
@@ -27,7 +27,7 @@ impl Place {
 /// `cudaInvalidDeviceId`
 const NOWHERE: i32 = -2;
 
-/// What was said of an allocation.
+/// The advice for an allocation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Said {
     read_mostly: bool,
@@ -36,11 +36,11 @@ pub(super) struct Said {
 }
 
 impl Runtime {
-    /// The managed allocation that a range is in.
+    /// The managed allocation that contains a range.
     ///
     /// # Errors
     ///
-    /// 1 for what is none, and for no bytes.
+    /// 1 if there is none, and for 0 bytes.
     fn managed(&mut self, address: u64, bytes: u64) -> Outcome<&mut HostAllocation> {
         let inside = bytes != 0 && self.is_host_memory(address, bytes);
         let below = self.host.range_mut(..=address).next_back();
@@ -57,11 +57,12 @@ impl Runtime {
         }
     }
 
-    /// `cudaMemPrefetchAsync`: nothing moves.
+    /// `cudaMemPrefetchAsync`: checks its arguments and moves nothing.
     ///
     /// # Errors
     ///
-    /// 1 for what is no managed memory and for no place, 101 for no device.
+    /// 1 for memory that is not managed and without a place, 101 for a device that does
+    /// not exist.
     pub fn prefetch(&mut self, address: u64, bytes: u64, place: Option<Place>) -> Outcome {
         let there = place.is_some_and(|place| self.is_there(place));
         let found = self.managed(address, bytes)?;
@@ -77,7 +78,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no managed memory, for other advice, and for a place that is not there.
+    /// 1 for memory that is not managed, for unknown advice, and for a place that does
+    /// not exist.
     pub fn advise(
         &mut self,
         address: u64,
@@ -89,7 +91,7 @@ impl Runtime {
         let place = place.filter(|&place| self.is_there(place));
         let said = &mut self.managed(address, bytes)?.said;
         match advice {
-            // For these the place does not count.
+            // For these the place is ignored.
             cudaMemoryAdvise::SET_READ_MOSTLY => said.read_mostly = true,
             cudaMemoryAdvise::UNSET_READ_MOSTLY => said.read_mostly = false,
             cudaMemoryAdvise::UNSET_PREFERRED_LOCATION => said.preferred = None,
@@ -108,7 +110,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no managed memory, and for another attribute.
+    /// 1 for memory that is not managed, and for an unknown attribute.
     pub fn range_attribute(
         &mut self,
         address: u64,
@@ -125,11 +127,11 @@ impl Runtime {
         }
     }
 
-    /// Refuses what is no stream, or one that does not take work now.
+    /// Checks that a handle is a stream that accepts work now.
     ///
     /// # Errors
     ///
-    /// 400, and 900 while the stream captures.
+    /// 400 if it is not, and 900 while the stream captures.
     pub fn stream_for_work(&mut self, stream: u64, current: i32) -> Outcome {
         let stream = self.working_stream(stream, current)?;
         self.not_capturing(stream)?;

@@ -1,4 +1,4 @@
-//! Plain allocations, and frees of both kinds of memory.
+//! Plain allocations, and frees of plain memory and graph memory.
 
 use cudart_ffi::cudaError_t;
 
@@ -9,11 +9,12 @@ use crate::objects::effects::{Effect, Fill};
 use crate::objects::id::MemoryId;
 
 impl Runtime {
-    /// `cudaMalloc` on the current device; 0 for no bytes.
+    /// `cudaMalloc` on the current device. For 0 bytes it returns 0.
     ///
     /// # Errors
     ///
-    /// 2 when the device has not enough, even after the pool was trimmed.
+    /// 2 if the device has not enough memory, even after the graph memory pool was
+    /// trimmed.
     pub fn malloc(&mut self, bytes: u64, current: i32) -> Outcome<u64> {
         self.has_context()?;
         if bytes == 0 {
@@ -30,8 +31,7 @@ impl Runtime {
         if let Some(address) = device.heap.allocate(bytes, room) {
             return Ok(address);
         }
-        // What the pool can spare goes back to the device first, however little
-        // that helps.
+        // The pool is trimmed first, even if that does not free enough.
         device.pool.trim(now);
         let room = device.free_bytes(&self.profile);
         device
@@ -40,13 +40,13 @@ impl Runtime {
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
-    /// `cudaFree`. Returns when the call returns: freeing plain memory waits for
-    /// the device, freeing a graph's does not (R9).
+    /// `cudaFree`. Returns the time at which the call returns: a free of plain memory
+    /// waits for the device, a free of graph memory does not (R9).
     ///
     /// # Errors
     ///
-    /// 1 for what is no live allocation: never launched (M8), freed already (M6),
-    /// or freed by its own graph (R13).
+    /// 1 if no live allocation starts at the address: its graph was never launched
+    /// (M8), it was already freed (M6), or its own graph frees it (R13).
     pub fn free(&mut self, address: u64) -> Outcome<Nanos> {
         let now = self.now();
         if address == 0 {
@@ -57,7 +57,7 @@ impl Runtime {
             return Ok(now);
         }
         for device in &mut self.devices {
-            // One that cudaFreeAsync is still to free goes at once.
+            // An allocation with a pending cudaFreeAsync is freed at once.
             if device.heap.free(address) {
                 return Ok(device.end);
             }
@@ -69,12 +69,13 @@ impl Runtime {
         Err(cudaError_t::INVALID_VALUE)
     }
 
-    /// `cudaFreeAsync`: ends an allocation in the stream's order, or is a free node
+    /// `cudaFreeAsync`: frees an allocation in the stream's order, or adds a free node
     /// if the stream captures (R17).
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 1 for what is no live allocation.
+    /// 400 for a handle that is not a stream, 1 for an address at which no live
+    /// allocation starts.
     pub fn free_async(&mut self, address: u64, stream: u64, current: i32) -> Outcome {
         let stream = self.working_stream(stream, current)?;
         if self.is_capturing(stream) {
@@ -107,23 +108,24 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cudaMemGetInfo` of the current device: free and total bytes. The pool's
-    /// reserved blocks are not free.
+    /// `cudaMemGetInfo` of the current device: free and total bytes. The blocks that
+    /// the graph memory pool has reserved are not free.
     ///
     /// # Errors
     ///
-    /// 101 when the current device is not there.
+    /// 101 if the current device does not exist.
     pub fn mem_info(&mut self, current: i32) -> Outcome<(u64, u64)> {
         self.settle_frees();
         let (_, device) = self.device(current)?;
         Ok((device.free_bytes(&self.profile), self.profile.total_bytes()))
     }
 
-    /// `cudaMemsetAsync` and its relatives, or a node if the stream captures.
+    /// `cudaMemsetAsync` and its variants. Adds a node if the stream captures.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 1 for a range that is in no live allocation.
+    /// 400 for a handle that is not a stream, 1 for a range that is not within a live
+    /// allocation.
     pub fn set_async(&mut self, fill: Fill, stream: u64, current: i32) -> Outcome {
         let stream = self.working_stream(stream, current)?;
         if fill.width == 0 || fill.height == 0 {
@@ -132,7 +134,7 @@ impl Runtime {
         if self.is_capturing(stream) {
             return self.capture_set(stream, fill);
         }
-        // From the first row to the last it is one allocation.
+        // The range from the first row to the last must be within one allocation.
         let last = fill.rows().last().unwrap_or((fill.address, 0));
         let bytes = last.0.saturating_add(last.1) - fill.address;
         if !self.is_allocated(fill.address, bytes) && !self.is_host_memory(fill.address, bytes) {
@@ -165,13 +167,14 @@ impl Runtime {
         });
         match found {
             Some(device) => i32::try_from(device).ok(),
-            // Policy: other memory of devices is the first one's.
+            // Simplification: other device memory is attributed to the first
+            // device.
             None => self.is_allocated(address, 1).then_some(0),
         }
     }
 
-    /// The first address and the bytes of the live graph allocation that starts at an
-    /// address or below it, and nearest to it.
+    /// The live graph allocation that starts at or nearest below an address: its first
+    /// address and its size in bytes.
     fn live_around(&self, address: u64) -> Option<(u64, u64)> {
         let (&start, which) = self.live.range(..=address).next_back()?;
         let memory = self.memories.get(which.memory)?;
@@ -199,7 +202,7 @@ impl Runtime {
             .is_some_and(|allocation| allocation.live)
     }
 
-    /// Ends a live allocation: its blocks are no longer held for it.
+    /// Ends a live allocation, and subtracts it from the counts of its blocks.
     pub(super) fn end_allocation(&mut self, which: AllocationRef, at: Option<Nanos>) {
         let Some(memory) = self.memories.get_mut(which.memory) else {
             return;
@@ -226,7 +229,7 @@ impl Runtime {
         self.drop_if_over(which.memory);
     }
 
-    /// Forgets a graph's memory once nothing needs it: its addresses are free.
+    /// Removes a graph's memory once nothing needs it: its addresses are then free.
     pub(super) fn drop_if_over(&mut self, id: MemoryId) {
         if !self.memories.get(id).is_some_and(|memory| memory.is_over()) {
             return;

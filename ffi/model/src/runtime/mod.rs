@@ -1,7 +1,7 @@
-//! The state of one simulated CUDA runtime, and what its calls do to it.
+//! The state of one simulated CUDA runtime, and the effects of its calls.
 //!
-//! Everything here is safe Rust on plain values; pointers and C strings stay in
-//! the ABI layer. Each method is one runtime function, by topic:
+//! All code here is safe Rust on plain values; pointers and C strings are handled in
+//! `c_api`. Each method is one function of the runtime. They are grouped by topic:
 //! `device`, `streams`, `memory`, `stream_ordered`, `contents`, `graphs`, `capture`,
 //! `launch`, `kernels`.
 
@@ -74,7 +74,7 @@ use physical::PhysicalMemory;
 pub use printed::Printed;
 pub use work::{Backing, Stretch, Surroundings, WorkQueue, carry_out};
 
-/// What a call gives: a value, or the code that it returns instead.
+/// The result of a call: a value, or the error code that the call returns.
 pub type Outcome<T = ()> = Result<T, cudaError_t>;
 
 /// Objects that a program has not destroyed or freed.
@@ -88,7 +88,8 @@ pub struct LiveObjects {
     pub streams: u64,
     /// Events.
     pub events: u64,
-    /// Plain and pool allocations, and those of launched graphs that nothing freed.
+    /// Plain and pool allocations, and allocations of launched graphs that were not
+    /// freed.
     pub allocations: u64,
     /// Loaded libraries of kernels.
     pub libraries: u64,
@@ -115,16 +116,16 @@ impl LiveObjects {
 struct Device {
     pool: Pool,
     heap: Heap,
-    /// What `cudaMallocAsync` takes from.
+    /// The pool from which `cudaMallocAsync` allocates.
     async_pool: AsyncPool,
     /// The addresses that graphs share.
     va_segments: VaSegments,
-    /// The segments that graphs have reserved: by first address, the address after the
-    /// last and the memory of the graph.
+    /// The segments that graphs have reserved. The key is the first address; the value
+    /// is the end address and the memory of the graph.
     reserved: BTreeMap<u64, (u64, MemoryId)>,
-    /// When all work submitted to it so far is over.
+    /// The time at which all work submitted to it so far ends.
     end: Nanos,
-    /// The same for its blocking streams, which the default stream waits for.
+    /// The same for its blocking streams, for which the default stream waits.
     blocking_end: Nanos,
     default_stream: StreamId,
     /// Bytes of physical memory that the program created itself.
@@ -155,21 +156,21 @@ pub struct Runtime {
     unfreed: HashMap<u64, AllocationRef>,
     /// The live allocations of graphs, by address. No two of them overlap.
     live: BTreeMap<u64, AllocationRef>,
-    /// How many graphs were made so far, for their numbers.
+    /// The number of graphs created so far, from which a new graph gets its number.
     graphs_made: u64,
     /// Pinned and managed memory, by address.
     host: BTreeMap<u64, HostAllocation>,
-    /// Work on memory that waits.
+    /// Work on memory that is waiting.
     work: WorkQueue,
-    /// The default streams that threads have for themselves, by thread and device.
+    /// The per-thread default streams, by thread and device.
     per_thread: HashMap<(u64, usize), StreamId>,
-    /// What conditional handles name, which are counted from 1.
+    /// The conditions of the conditional handles, which are counted from 1.
     conditions: Vec<Condition>,
-    /// The captures under way.
+    /// The active captures.
     captures: Captures,
-    /// The thread whose call runs now.
+    /// The thread that makes the current call.
     caller: Caller,
-    /// The process is a forked child whose parent has used CUDA.
+    /// Whether the process is a forked child whose parent has used CUDA.
     forked: bool,
     contexts: Contexts,
     physical: PhysicalMemory,
@@ -178,7 +179,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A fresh process on the profile's GPUs.
+    /// A new process with the GPUs of the profile.
     #[must_use]
     pub fn new(profile: Profile, clock: ClockKind) -> Self {
         let mut streams = Slab::default();
@@ -261,7 +262,8 @@ impl Runtime {
         self.clock.charge(nanos(microseconds).saturating_mul(times));
     }
 
-    /// Why no call that needs a driver and a device can work, if so.
+    /// The error code of every call that needs a driver and a device, if none of them
+    /// can work.
     #[must_use]
     pub fn startup_error(&self) -> Option<cudaError_t> {
         let driver = self.profile.driver_version;
@@ -274,12 +276,12 @@ impl Runtime {
         }
     }
 
-    /// Notes that the process is a forked child, and whether its parent had used CUDA.
+    /// Records whether the process is a forked child whose parent had used CUDA.
     pub fn note_fork(&mut self, forked: bool) {
         self.forked = forked;
     }
 
-    /// Refuses what needs the driver's context in a forked child.
+    /// Refuses a call that needs the driver's context, in a forked child.
     fn has_context(&self) -> Outcome {
         match self.forked {
             true => Err(cudaError_t::INITIALIZATION_ERROR),
@@ -336,8 +338,8 @@ impl Runtime {
 }
 
 impl Device {
-    /// The segment of a graph that an address is in: its first address, the address after
-    /// its last, and the memory of the graph.
+    /// The segment of a graph that contains an address: its first address, its end
+    /// address, and the memory of the graph.
     fn segment_of(&self, address: u64) -> Option<(u64, u64, MemoryId)> {
         let (&start, &(end, memory)) = self.reserved.range(..=address).next_back()?;
         (address < end).then_some((start, end, memory))
@@ -349,7 +351,7 @@ impl Device {
         Some(start)
     }
 
-    /// Bytes that neither the context, plain allocations nor the pool have taken.
+    /// Bytes that are not used by the context, plain allocations or the pools.
     fn free_bytes(&self, profile: &Profile) -> u64 {
         profile
             .total_bytes()

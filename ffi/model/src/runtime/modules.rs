@@ -1,5 +1,5 @@
-//! The driver's modules and functions: libraries and kernels under handles of their own,
-//! since the runtime refuses a driver's function (400).
+//! Modules and functions of the driver: libraries and kernels with their own handles,
+//! because the runtime refuses a driver's function (400).
 
 use cudart_ffi::cudaError_t;
 
@@ -11,9 +11,9 @@ use crate::objects::id::{DriverFunctionId, Id, KernelId, LibraryId, ModuleId};
 #[derive(Debug)]
 pub(super) struct Module {
     library: LibraryId,
-    /// The functions that were given out.
+    /// The functions whose handles the program has.
     functions: Vec<(KernelId, DriverFunctionId)>,
-    /// It is the view of a library, which unloads it.
+    /// Whether it is the module of a library, which unloads it.
     of_library: bool,
 }
 
@@ -24,15 +24,15 @@ pub(super) struct Function {
 }
 
 impl Runtime {
-    /// `cuModuleLoadData` of a PTX text.
+    /// `cuModuleLoadData` with a PTX text.
     ///
     /// # Errors
     ///
-    /// As `cudaLibraryLoadData`.
+    /// The same as for `cudaLibraryLoadData`.
     pub fn module_load(&mut self, ptx: &str) -> Result<u64, Refused> {
         let full = || Refused {
             code: cudaError_t::MEMORY_ALLOCATION,
-            log: "no handle is left".to_owned(),
+            log: "no handles are left".to_owned(),
         };
         let library = self.library_load(ptx)?;
         let library = Id::from_handle(library).ok_or_else(full)?;
@@ -50,7 +50,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no library.
+    /// 400 for a handle that is not a library.
     pub fn library_module(&mut self, library: u64) -> Outcome<u64> {
         let library: LibraryId = Id::from_handle(library)
             .filter(|&id| self.libraries.get(id).is_some())
@@ -76,7 +76,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no module, and for one that a library owns.
+    /// 400 for a handle that is not a module, and for a module that belongs to a
+    /// library.
     pub fn module_unload(&mut self, module: u64) -> Outcome {
         let refused = cudaError_t::INVALID_RESOURCE_HANDLE;
         let id: ModuleId = Id::from_handle(module).ok_or(refused)?;
@@ -94,7 +95,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no module, 500 when it has no kernel of that name.
+    /// 400 for a handle that is not a module, 500 if it has no kernel with that name.
     pub fn module_function(&mut self, module: u64, name: &str) -> Outcome<u64> {
         let refused = cudaError_t::INVALID_RESOURCE_HANDLE;
         let id: ModuleId = Id::from_handle(module).ok_or(refused)?;
@@ -118,12 +119,12 @@ impl Runtime {
         Ok(function.to_handle())
     }
 
-    /// `cuKernelGetFunction`: a kernel of a library as a function; and whether the kernel
-    /// is one that the program got from a library.
+    /// `cuKernelGetFunction`: the function of a kernel, and whether the program got the
+    /// kernel from a library.
     ///
     /// # Errors
     ///
-    /// 400 for what is no kernel.
+    /// 400 for a handle that is not a kernel.
     pub fn kernel_function(&mut self, kernel: u64) -> Outcome<(u64, bool)> {
         let refused = cudaError_t::INVALID_RESOURCE_HANDLE;
         let kernel: KernelId = Id::from_handle(kernel).ok_or(refused)?;
@@ -139,7 +140,7 @@ impl Runtime {
         Ok((self.function_in(module, kernel)?, of_library))
     }
 
-    /// The handle that the driver has for a kernel, as dumps show it.
+    /// The driver's handle for a kernel, as dumps contain it.
     pub(super) fn known_function(&self, kernel: KernelId) -> u64 {
         self.functions
             .iter()
@@ -147,12 +148,12 @@ impl Runtime {
             .map_or(kernel.to_handle(), |(id, _)| id.to_handle())
     }
 
-    /// The kernel that the driver's calls name: by a function, or by a kernel in its
-    /// place, as 12.0 and later take it.
+    /// The kernel for a handle in a driver call: the handle of a function, or from 12.0
+    /// on also that of a kernel.
     ///
     /// # Errors
     ///
-    /// 400 for what is neither.
+    /// 400 for a handle that is neither.
     pub fn driver_kernel(&self, handle: u64) -> Outcome<u64> {
         let function =
             Id::from_handle(handle).and_then(|id: DriverFunctionId| self.functions.get(id));

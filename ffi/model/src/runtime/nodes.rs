@@ -1,4 +1,4 @@
-//! Adding nodes that do not allocate or free.
+//! Adds nodes that do not allocate or free.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::objects::graph::{KernelNode, NodeArguments, Work};
 use crate::objects::id::{EventId, Id};
 use crate::profile::nanos;
 
-/// How many nodes the child graphs of a graph may have in all.
+/// The largest number of nodes in all child graphs of a graph.
 pub const MAX_CHILD_NODES: usize = 1 << 20;
-/// How many graphs may be in each other.
+/// The largest nesting depth of child graphs.
 pub const MAX_DEPTH: u32 = 256;
 
 impl Runtime {
-    /// Adds a node that does `work`.
+    /// Adds a node with this work.
     pub(super) fn add_node(
         &mut self,
         graph: u64,
@@ -36,17 +36,18 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph, and for dependencies that are none of its nodes.
+    /// 1 for a handle that is not a graph, and for dependencies that are not nodes of
+    /// it.
     pub fn add_empty_node(&mut self, graph: u64, dependencies: &[u64]) -> Outcome<u64> {
         self.add_node(graph, dependencies, Work::Empty)
     }
 
-    /// `cudaGraphAddKernelNode`. `arguments` has a value for each parameter.
+    /// `cudaGraphAddKernelNode`. `arguments` contains a value for each parameter.
     ///
     /// # Errors
     ///
-    /// 1 as above and for a shape that no device takes (M11), 98 and 400 for the
-    /// kernel.
+    /// 1 as for [`add_empty_node`](Self::add_empty_node) and for launch dimensions that
+    /// no device supports (M11), 98 for a null kernel handle, 400 for an invalid one.
     pub fn add_kernel_node(
         &mut self,
         graph: u64,
@@ -81,12 +82,13 @@ impl Runtime {
         })
     }
 
-    /// `cudaGraphKernelNodeSetParams`: what the node launches in execs that are made from
-    /// now on.
+    /// `cudaGraphKernelNodeSetParams`: changes the launch of a node, for execs that are
+    /// instantiated from now on.
     ///
     /// # Errors
     ///
-    /// 1 for what is no kernel node, and as for [`add_kernel_node`](Self::add_kernel_node).
+    /// 1 for a handle that is not a kernel node, and the same as for
+    /// [`add_kernel_node`](Self::add_kernel_node).
     pub fn set_kernel_node(
         &mut self,
         node: u64,
@@ -117,8 +119,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as above, and for an element that is not of 1, 2 or 4 bytes or a row or column
-    /// of none.
+    /// 1 as for [`add_empty_node`](Self::add_empty_node), for an element that does not
+    /// have 1, 2 or 4 bytes, and for a width or height of 0.
     pub fn add_set_node(&mut self, graph: u64, dependencies: &[u64], fill: Fill) -> Outcome<u64> {
         check_fill(&fill)?;
         let duration = nanos(self.profile.costs_us.kernel_on_device);
@@ -135,7 +137,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as above, and for a side that is null.
+    /// 1 as for [`add_empty_node`](Self::add_empty_node), and for a null pointer.
     pub fn add_copy_node(
         &mut self,
         graph: u64,
@@ -157,7 +159,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as above, and for no function.
+    /// 1 as for [`add_empty_node`](Self::add_empty_node), and for a null function.
     pub fn add_host_node(
         &mut self,
         graph: u64,
@@ -172,12 +174,14 @@ impl Runtime {
         Ok(handle)
     }
 
-    /// `cudaGraphAddEventRecordNode`, or with `wait` `cudaGraphAddEventWaitNode`. Policy:
-    /// the nodes take no time, and the event is reached when the launch is over.
+    /// `cudaGraphAddEventRecordNode` or, with `wait`, `cudaGraphAddEventWaitNode`.
+    /// Simplification: the nodes take no time, and the event is reached when the launch
+    /// ends.
     ///
     /// # Errors
     ///
-    /// 1 as above, 400 for what is no event.
+    /// 1 as for [`add_empty_node`](Self::add_empty_node), 400 for a handle that is not
+    /// an event.
     pub fn add_event_node(
         &mut self,
         graph: u64,
@@ -200,9 +204,10 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 as above, 801 for a child with memory nodes (R26), 2 for more nodes in child
-    /// graphs than `MAX_CHILD_NODES` or more than `MAX_DEPTH` graphs in each other.
-    /// Policy: with a GPU it is the host's memory that ends.
+    /// 1 as for [`add_empty_node`](Self::add_empty_node), 801 for a child with memory
+    /// nodes (R26), 2 for more nodes in child graphs than `MAX_CHILD_NODES` or a
+    /// nesting depth above `MAX_DEPTH`. These limits were chosen for the simulation;
+    /// with a GPU, the host's memory is the limit.
     pub fn add_child_graph_node(
         &mut self,
         graph: u64,
@@ -215,7 +220,8 @@ impl Runtime {
         if child == id {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        // A graph that has itself twice doubles what memory it takes: host memory ends.
+        // If a graph is added to itself twice, its size doubles each time, and host
+        // memory would run out.
         let (parent, inner) = (self.graph(id)?, self.graph(child)?);
         let nodes = inner.live + inner.child_nodes;
         let depth = inner.depth + 1;
@@ -245,7 +251,7 @@ impl Runtime {
         Ok(handle)
     }
 
-    /// Notes what a node does to memory when its graph runs.
+    /// Records the effect of a node on memory.
     pub(super) fn note_effect(&mut self, node: u64, effect: Effect) -> Outcome {
         let place = self.node_place(node)?;
         let graph = self

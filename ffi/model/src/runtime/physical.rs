@@ -1,4 +1,4 @@
-//! Physical memory that a program creates and maps by itself: `cuMemCreate`,
+//! Physical memory that a program creates and maps itself: `cuMemCreate`,
 //! `cuMemAddressReserve`, `cuMemMap`.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,10 @@ use crate::memory::contents::Contents;
 use crate::objects::id::{Id, PhysicalId, kind};
 use crate::objects::slab::Slab;
 
-/// What sizes and addresses have to be multiples of.
+/// Sizes and addresses must be multiples of this, in bytes.
 pub const GRANULARITY: u64 = 2 << 20;
-/// Where reserved address ranges begin, which no other address of the model is near.
+/// The first reserved address. All other addresses of the simulated runtime are far from
+/// it.
 const FIRST_ADDRESS: u64 = 0x0100_0000_0000;
 
 /// A physical allocation.
@@ -20,9 +21,9 @@ const FIRST_ADDRESS: u64 = 0x0100_0000_0000;
 pub(super) struct Physical {
     device: i32,
     bytes: u64,
-    /// How many mapped ranges it has.
+    /// The number of ranges to which it is mapped.
     mapped: u32,
-    /// The program has released its handle.
+    /// Whether the program has released its handle.
     released: bool,
     contents: Contents,
 }
@@ -38,14 +39,14 @@ struct Mapped {
 #[derive(Debug, Default)]
 pub(super) struct PhysicalMemory {
     all: Slab<kind::Physical, Physical>,
-    /// Bytes of each reserved range, by its address.
+    /// The size in bytes of each reserved range, by its address.
     reserved: BTreeMap<u64, u64>,
     mapped: BTreeMap<u64, Mapped>,
     next: u64,
 }
 
 impl PhysicalMemory {
-    /// Bytes that it takes of a device.
+    /// Bytes of physical memory that it uses on a device.
     pub(super) fn bytes_on(&self, device: i32) -> u64 {
         self.all
             .iter()
@@ -54,8 +55,8 @@ impl PhysicalMemory {
             .sum()
     }
 
-    /// What is mapped at an address: the first address and the bytes of the mapping, and
-    /// the contents.
+    /// The mapping that contains an address: its first address, its size in bytes, and
+    /// its contents.
     pub(super) fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
         let (&start, mapped) = self.mapped.range(..=address).next_back()?;
         if address - start >= mapped.bytes {
@@ -65,7 +66,7 @@ impl PhysicalMemory {
         Some((start, mapped.bytes, &physical.contents))
     }
 
-    /// Where the next mapping above an address begins.
+    /// The first address of the next mapping above an address.
     pub(super) fn next_above(&self, address: u64) -> Option<u64> {
         let above = (
             core::ops::Bound::Excluded(address),
@@ -74,7 +75,7 @@ impl PhysicalMemory {
         self.mapped.range(above).next().map(|(&start, _)| start)
     }
 
-    /// Whether a range is mapped, by neighbouring mappings too.
+    /// Whether a range is mapped, possibly by several adjacent mappings.
     pub(super) fn contains(&self, address: u64, bytes: u64) -> bool {
         let Some(end) = address.checked_add(bytes) else {
             return false;
@@ -106,8 +107,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for a size that is no multiple of the granularity, 101 for the device, 2 when it
-    /// has not enough.
+    /// 1 for a size that is not a multiple of the granularity, 101 for the device, 2 if
+    /// the device has not enough memory.
     pub fn physical_create(&mut self, bytes: u64, device: i32) -> Outcome<u64> {
         if bytes == 0 || !bytes.is_multiple_of(GRANULARITY) {
             return Err(cudaError_t::INVALID_VALUE);
@@ -129,11 +130,11 @@ impl Runtime {
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
-    /// `cuMemRelease`: the memory goes once no range maps it.
+    /// `cuMemRelease`: the memory is freed once no range is mapped to it.
     ///
     /// # Errors
     ///
-    /// 1 for what is no physical allocation, or a released one.
+    /// 1 for a handle that is not a physical allocation, or was already released.
     pub fn physical_release(&mut self, handle: u64) -> Outcome {
         let id: PhysicalId = Id::from_handle(handle).ok_or(cudaError_t::INVALID_VALUE)?;
         let found = self.physical.all.get_mut(id);
@@ -146,7 +147,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Notes on each device what it has.
+    /// Stores for each device how much is allocated on it.
     fn count_physical(&mut self) {
         for (number, device) in (0..).zip(&mut self.devices) {
             device.created_bytes = self.physical.bytes_on(number);
@@ -157,8 +158,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for a size that is no multiple of the granularity and an alignment that is no
-    /// power of two, 2 when no addresses are left.
+    /// 1 for a size that is not a multiple of the granularity and for an alignment that
+    /// is not a power of two, 2 if no addresses are left.
     pub fn address_reserve(&mut self, bytes: u64, alignment: u64) -> Outcome<u64> {
         let alignment = alignment.max(GRANULARITY);
         if bytes == 0 || !bytes.is_multiple_of(GRANULARITY) || !alignment.is_power_of_two() {
@@ -180,7 +181,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no reserved range, whole and with nothing mapped in it.
+    /// 1 unless the range is exactly one reserved range and nothing is mapped in it.
     pub fn address_free(&mut self, address: u64, bytes: u64) -> Outcome {
         let memory = &mut self.physical;
         let end = address.saturating_add(bytes);
@@ -196,8 +197,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for a range that is not reserved, has something mapped in it, or is longer than
-    /// the allocation; 801 for one that is shorter.
+    /// 1 for a range that is not reserved, in which something is mapped, or that is
+    /// longer than the allocation; 801 for a range that is shorter.
     pub fn map(&mut self, address: u64, bytes: u64, handle: u64) -> Outcome {
         let refused = cudaError_t::INVALID_VALUE;
         let id: PhysicalId = Id::from_handle(handle).ok_or(refused)?;
@@ -215,7 +216,7 @@ impl Runtime {
         if !inside || taken || physical.released || bytes > physical.bytes {
             return Err(refused);
         }
-        // A part of an allocation cannot be mapped (H200, driver 580).
+        // The driver cannot map a part of an allocation (H200, driver 580).
         if bytes != physical.bytes {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
@@ -228,11 +229,11 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cuMemUnmap`: every mapping in the range.
+    /// `cuMemUnmap`: removes every mapping in the range.
     ///
     /// # Errors
     ///
-    /// 1 for a range that is not made of whole mappings.
+    /// 1 for a range that does not consist of whole mappings.
     pub fn unmap(&mut self, address: u64, bytes: u64) -> Outcome {
         let refused = cudaError_t::INVALID_VALUE;
         let end = address.checked_add(bytes).ok_or(refused)?;
@@ -257,7 +258,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cuMemSetAccess`. Policy: every device may reach what is mapped.
+    /// `cuMemSetAccess`. Simplification: every device can access all mapped memory.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Text that kernels write with `printf`, until a call waits for them.
+//! Text that kernels write with `printf`. It is stored until a call synchronizes with them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What kernels have written so far, and nobody has taken.
+/// The text that kernels have written since the last [`take`](Self::take).
 #[derive(Debug, Clone, Default)]
 pub struct Printed(Arc<Mutex<Vec<u8>>>);
 
@@ -13,7 +13,7 @@ impl Printed {
         all.extend_from_slice(text);
     }
 
-    /// Takes what is there.
+    /// Takes the stored text.
     #[must_use]
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! Questions about graphs: their nodes, edges and parameters.
+//! Queries of graphs: their nodes, edges and parameters.
 
 use cudart_ffi::{CUgraphExecUpdateResult, CUgraphNodeType, cudaError_t};
 
@@ -9,24 +9,24 @@ use crate::objects::graph::{Graph, KernelNode, Node, NodePlace, Work};
 use crate::objects::id::{EventId, ExecId, GraphId, Id, NodeId};
 use crate::profile::nanos;
 
-/// An edge: the node that comes first, and the one after it.
+/// An edge: the node that comes first, and the node that depends on it.
 pub type Edge = (u64, u64);
 
-/// Why an update of an exec was refused, and at which node of the new graph.
+/// Why an update of an exec was refused, and the node of the new graph that is the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateRefused {
-    /// What differs.
+    /// What is different.
     pub result: CUgraphExecUpdateResult,
-    /// The node, or 0 if it is none by itself.
+    /// The node; 0 if the reason is not a single node.
     pub node: u64,
 }
 
 impl Runtime {
-    /// `cudaGraphGetNodes`: in the order of their making.
+    /// `cudaGraphGetNodes`: the nodes in the order of their creation.
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph.
+    /// 1 for a handle that is not a graph.
     pub fn graph_nodes(&self, graph: u64) -> Outcome<Vec<u64>> {
         let graph = self.graph(self.graph_id(graph)?)?;
         Ok(graph
@@ -35,11 +35,11 @@ impl Runtime {
             .collect())
     }
 
-    /// `cudaGraphGetRootNodes`: the nodes that come after no other.
+    /// `cudaGraphGetRootNodes`: the nodes without dependencies.
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph.
+    /// 1 for a handle that is not a graph.
     pub fn graph_root_nodes(&self, graph: u64) -> Outcome<Vec<u64>> {
         let graph = self.graph(self.graph_id(graph)?)?;
         Ok(graph
@@ -53,7 +53,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no graph.
+    /// 1 for a handle that is not a graph.
     pub fn graph_edges(&self, graph: u64) -> Outcome<Vec<Edge>> {
         let graph = self.graph(self.graph_id(graph)?)?;
         let mut edges = Vec::new();
@@ -68,7 +68,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no node.
+    /// 1 for a handle that is not a node.
     pub fn node_type(&self, node: u64) -> Outcome<CUgraphNodeType> {
         self.node(node)?
             .1
@@ -77,11 +77,11 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    /// `cudaGraphNodeGetDependencies`: in the order in which they were given.
+    /// `cudaGraphNodeGetDependencies`: the nodes in the order in which they were given.
     ///
     /// # Errors
     ///
-    /// 1 for what is no node.
+    /// 1 for a handle that is not a node.
     pub fn node_dependencies(&self, node: u64) -> Outcome<Vec<u64>> {
         let (graph, node) = self.node(node)?;
         let graph = self.graph(graph)?;
@@ -93,11 +93,11 @@ impl Runtime {
             .collect())
     }
 
-    /// `cudaGraphNodeGetDependentNodes`: in the order of their making.
+    /// `cudaGraphNodeGetDependentNodes`: the nodes in the order of their creation.
     ///
     /// # Errors
     ///
-    /// 1 for what is no node.
+    /// 1 for a handle that is not a node.
     pub fn node_dependents(&self, node: u64) -> Outcome<Vec<u64>> {
         let place = self.node_place(node)?;
         let graph = self.graph(place.graph)?;
@@ -115,7 +115,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no kernel node.
+    /// 1 for a handle that is not a kernel node.
     pub fn kernel_node_params(&self, node: u64) -> Outcome<&KernelNode> {
         match &self.node(node)?.1.work {
             Work::Kernel(kernel) => Ok(kernel),
@@ -127,7 +127,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no memset node.
+    /// 1 for a handle that is not a memset node.
     pub fn set_node_params(&self, node: u64) -> Outcome<Fill> {
         match &self.node(node)?.1.work {
             Work::Set { fill, .. } => Ok(**fill),
@@ -139,7 +139,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no copy node.
+    /// 1 for a handle that is not a copy node.
     pub fn copy_node_params(&self, node: u64) -> Outcome<CopyRequest> {
         match &self.node(node)?.1.work {
             Work::Copy { copy, .. } => Ok(**copy),
@@ -151,7 +151,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no host node.
+    /// 1 for a handle that is not a host node.
     pub fn host_node_params(&self, node: u64) -> Outcome<HostCall> {
         match &self.node(node)?.1.work {
             Work::Host(call) => Ok(*call),
@@ -163,7 +163,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no child graph node.
+    /// 1 for a handle that is not a child graph node.
     pub fn child_graph(&self, node: u64) -> Outcome<u64> {
         match self.node(node)?.1.work {
             Work::Child { graph, .. } => Ok(graph.to_handle()),
@@ -171,14 +171,15 @@ impl Runtime {
         }
     }
 
-    /// `cudaGraphExecUpdate`: the exec does from now on what the graph does. It has to
-    /// have the exec's nodes and edges. The graph that the exec was made from may allocate
-    /// and free (H200, driver 580); of another one that is not documented (R27), and is
-    /// refused here.
+    /// `cudaGraphExecUpdate`: from now on, the exec runs the work of the graph, which
+    /// must have the same nodes and edges as the exec. If the graph has memory nodes,
+    /// it must be the one from which the exec was instantiated (H200, driver 580). For
+    /// any other graph with memory nodes, CUDA's behaviour is not documented (R27), and
+    /// the update is refused here.
     ///
     /// # Errors
     ///
-    /// 1 for what is no exec or no graph; else 910 with what differs.
+    /// 1 for a handle that is not an exec or a graph; otherwise 910 with the reason.
     pub fn exec_update(&mut self, exec: u64, graph: u64) -> Outcome<Result<(), UpdateRefused>> {
         let exec: ExecId = Id::from_handle(exec).ok_or(cudaError_t::INVALID_VALUE)?;
         let old = self.execs.get(exec).ok_or(cudaError_t::INVALID_VALUE)?;
@@ -204,7 +205,8 @@ impl Runtime {
             return refused(CUgraphExecUpdateResult::NOT_SUPPORTED, 0);
         }
         let (effects, places) = self.launch_effects(graph);
-        // Nodes of the exec's own graph still name these if the numbers are the same.
+        // If the numbers are the same, nodes of the exec's own graph still refer to
+        // its nodes.
         let numbers =
             |graph: &Graph| -> Vec<u32> { graph.live_nodes().map(|(at, _)| at).collect() };
         let source = self.graph(old.source).ok();
@@ -224,7 +226,8 @@ impl Runtime {
         Ok(Ok(()))
     }
 
-    /// The events that the nodes of a graph record, those of its child graphs included.
+    /// The events that the nodes of a graph record, including those of its child
+    /// graphs.
     pub(super) fn events_recorded(&self, graph: &Graph) -> Box<[EventId]> {
         let mut events = Vec::new();
         for (_, node) in graph.live_nodes() {
@@ -241,19 +244,21 @@ impl Runtime {
         events.into()
     }
 
-    /// How long an exec of a graph lasts on the device.
+    /// The duration of an exec of a graph on the device.
     pub(super) fn exec_duration(&self, graph: &Graph) -> crate::clock::Nanos {
         match self.run_duration(graph) {
-            // With alloc and free nodes only, nothing runs on the device.
+            // If there are only alloc and free nodes, nothing runs on the
+            // device.
             0 => 0,
             work => work.saturating_add(nanos(self.profile.costs_us.graph_on_device)),
         }
     }
 
-    /// A graph's nodes and edges as an update compares them, child graphs included.
+    /// The nodes and edges of a graph as an update compares them, including its child
+    /// graphs.
     pub(super) fn structure(&self, graph: &Graph) -> Structure {
         let mut structure = Structure::default();
-        // Destroyed nodes leave gaps in the numbers.
+        // Numbers of destroyed nodes are not used, so the numbers have gaps.
         let mut places = vec![u32::MAX; graph.nodes.len()];
         for (at, (number, node)) in (0_u32..).zip(graph.live_nodes()) {
             if let Some(place) = places.get_mut(number as usize) {
@@ -293,8 +298,8 @@ impl Runtime {
     }
 }
 
-/// A graph's edges by node numbers, by the first node and then by the second, each with
-/// its place among the second one's dependencies.
+/// The edges of a graph by node numbers, sorted by the first node and then by the second.
+/// Each has its position among the dependencies of the second node.
 pub(super) fn numbered_edges(graph: &Graph) -> Vec<(u32, u32, usize)> {
     let mut edges = Vec::new();
     for (to, node) in graph.live_nodes() {

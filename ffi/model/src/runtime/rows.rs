@@ -1,4 +1,4 @@
-//! Copies of several rows.
+//! Copies with several rows.
 
 use cudart_ffi::cudaError_t;
 
@@ -7,25 +7,25 @@ use crate::clock::Nanos;
 use crate::objects::effects::{CopyRequest, Effect, Side};
 use crate::profile::nanos;
 
-/// A copy of rows, which lie a pitch apart on each side.
+/// A copy of rows. On each side, the distance from one row to the next is the pitch.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows {
-    /// Where the first row goes.
+    /// The destination of the first row.
     pub to: Side,
-    /// Bytes from one row to the next there.
+    /// The pitch of the destination in bytes.
     pub to_pitch: u64,
-    /// Where the first row comes from.
+    /// The source of the first row.
     pub from: Side,
-    /// Bytes from one row to the next there.
+    /// The pitch of the source in bytes.
     pub from_pitch: u64,
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     pub width: u64,
-    /// How many rows.
+    /// The number of rows.
     pub height: u64,
 }
 
 impl Rows {
-    /// All of one side, with what lies between the rows.
+    /// The size of one side in bytes, including the gaps between the rows.
     fn extent(&self, pitch: u64) -> Option<u64> {
         pitch.checked_mul(self.height - 1)?.checked_add(self.width)
     }
@@ -50,7 +50,7 @@ impl Rows {
         })
     }
 
-    /// The one row that it is, if nothing lies between the rows.
+    /// The same copy as one row, if there are no gaps between the rows.
     fn as_one(&self) -> Option<CopyRequest> {
         let whole = self.width.checked_mul(self.height)?;
         let joined = self.to_pitch == self.width && self.from_pitch == self.width;
@@ -63,12 +63,13 @@ impl Rows {
 }
 
 impl Runtime {
-    /// `cudaMemcpy2DAsync`. A capture takes one only if nothing lies between the rows.
+    /// `cudaMemcpy2DAsync`. It can be captured only if there are no gaps between the
+    /// rows.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 1 for a side on a device that is in no live allocation,
-    /// 801 in a capture.
+    /// 400 for a handle that is not a stream, 1 for a device side that is not within a
+    /// live allocation, 801 in a capture.
     pub fn copy_rows(&mut self, rows: &Rows, stream: u64, current: i32) -> Outcome<Nanos> {
         let id = self.working_stream(stream, current)?;
         if rows.width == 0 || rows.height == 0 {

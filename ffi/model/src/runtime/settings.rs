@@ -1,5 +1,5 @@
-//! Settings of a device, which change nothing but what is read back. Policy: all devices have
-//! the same.
+//! Settings of a device, which have no effect except that they can be read. Simplification:
+//! all devices have the same settings.
 
 use cudart_ffi::{cudaError_t, cudaLimit};
 
@@ -7,12 +7,13 @@ use super::{Outcome, Runtime};
 
 /// `cudaErrorUnsupportedLimit`
 const UNSUPPORTED: cudaError_t = cudaError_t(215);
-/// What a thread's stack is a multiple of, and the most that was not refused here: policy.
+/// The stack size of a thread is a multiple of this, in bytes. The granularity and the
+/// largest accepted size are assumed.
 const STACK_STEP: u64 = 16;
 const MOST_STACK: u64 = 512 << 10;
-/// The least heap for `malloc` in kernels.
+/// The smallest heap for `malloc` in kernels, in bytes.
 const LEAST_HEAP: u64 = 4 << 20;
-/// How threads of the program wait: one of these at most.
+/// The flags that set how threads of the program wait. At most one may be set.
 const SCHEDULES: u32 = 1 | 2 | 4;
 /// `cudaDeviceMapHost`, which is always set.
 const MAP_HOST: u32 = 8;
@@ -22,7 +23,7 @@ const OTHER_FLAGS: u32 = 0x10 | 0x80;
 /// The settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// By number, as the H200 has them.
+    /// By number, with the initial values of the H200.
     limits: [u64; 9],
     flags: u32,
     /// How the L1 cache and shared memory are divided.
@@ -54,8 +55,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// 215 for the depth of synchronisation, which devices from 9.0 on do not have; 1 for
-    /// another limit.
+    /// 215 for the synchronization depth, which devices of compute capability 9.0 and
+    /// later do not have; 1 for an unknown limit.
     pub fn limit(&self, limit: cudaLimit) -> Outcome<u64> {
         if limit == cudaLimit::DEV_RUNTIME_SYNC_DEPTH {
             return Err(UNSUPPORTED);
@@ -68,8 +69,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// As for [`limit`](Self::limit), and 1 for too large a stack and for limits without a
-    /// name.
+    /// The same as for [`limit`](Self::limit), and 1 for a stack that is too large and
+    /// for a limit without a name.
     pub fn set_limit(&mut self, limit: cudaLimit, value: u64) -> Outcome {
         self.limit(limit)?;
         let invalid = cudaError_t::INVALID_VALUE;
@@ -97,7 +98,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// 1 for unknown flags and for two ways to wait.
+    /// 1 for unknown flags, and for two flags that set how threads wait.
     pub fn set_flags(&mut self, flags: u32) -> Outcome {
         let known = SCHEDULES | MAP_HOST | OTHER_FLAGS;
         if flags & !known != 0 || (flags & SCHEDULES).count_ones() > 1 {

@@ -1,4 +1,4 @@
-//! Memory and kernels in stream order, and the default pool.
+//! Memory and kernels in stream order, and the default pools.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::{KernelRequest, Outcome, Runtime};
 use crate::kernels::program::Arguments;
 use crate::objects::effects::{Effect, KernelRun};
 
-/// What the handles of the default pools are above: a device's number is added. No
-/// other handle is so small.
+/// The handle of a device's default pool is this plus the number of the device. All other
+/// handles are larger.
 const DEFAULT_POOL: u64 = 0x1000;
 
 impl Runtime {
@@ -18,8 +18,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for no bytes, 400 for what is no stream, 2 when the device has not enough,
-    /// 801 without memory pools.
+    /// 1 for 0 bytes, 400 for a handle that is not a stream, 2 if the device has not
+    /// enough memory, 801 without memory pools.
     pub fn malloc_async(&mut self, bytes: u64, stream: u64, current: i32) -> Outcome<u64> {
         let id = self.working_stream(stream, current)?;
         if !self.profile.memory_pools_supported {
@@ -46,12 +46,12 @@ impl Runtime {
             .ok_or(cudaError_t::MEMORY_ALLOCATION)
     }
 
-    /// `cudaMallocFromPoolAsync`: the default pools are the only ones.
+    /// `cudaMallocFromPoolAsync`. The default pools are the only ones.
     ///
     /// # Errors
     ///
-    /// As for [`malloc_async`](Self::malloc_async), and 1 for what is no pool of the
-    /// stream's device.
+    /// The same as for [`malloc_async`](Self::malloc_async), and 1 for a handle that is
+    /// not a pool of the stream's device.
     pub fn malloc_from_pool(
         &mut self,
         bytes: u64,
@@ -67,14 +67,16 @@ impl Runtime {
         self.malloc_async(bytes, stream, current)
     }
 
-    /// Frees memory of a pool at a time. Whether any starts at the address.
+    /// Frees pool memory that starts at an address, at the time `time`. Returns whether
+    /// there is any.
     pub(super) fn free_pooled(&mut self, address: u64, time: crate::clock::Nanos) -> bool {
         self.devices
             .iter_mut()
             .any(|device| device.async_pool.free_at(address, time))
     }
 
-    /// Something was waited for: pools give back what is above their threshold.
+    /// Called after a synchronization: pools return the memory above their release
+    /// threshold.
     pub fn release_pools(&mut self) {
         let now = self.now();
         for device in &mut self.devices {
@@ -87,7 +89,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 101 for no device, 801 without memory pools.
+    /// 101 for a device that does not exist, 801 without memory pools.
     pub fn default_pool(&self, device: i32) -> Outcome<u64> {
         let (index, _) = self.device(device)?;
         if !self.profile.memory_pools_supported {
@@ -96,11 +98,11 @@ impl Runtime {
         Ok(DEFAULT_POOL + index as u64)
     }
 
-    /// `cudaMemPoolTrimTo`: leaves the graphs' memory alone (R44).
+    /// `cudaMemPoolTrimTo`. It does not affect graph memory (R44).
     ///
     /// # Errors
     ///
-    /// 1 for what is no pool.
+    /// 1 for a handle that is not a pool.
     pub fn pool_trim_to(&mut self, pool: u64, keep: u64) -> Outcome {
         let now = self.now();
         self.pool_device(pool)?.async_pool.trim(keep, now);
@@ -111,7 +113,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no pool, and for an attribute that the table does not name.
+    /// 1 for a handle that is not a pool, and for an attribute that is not in the
+    /// table.
     pub fn pool_attribute(&mut self, pool: u64, attr: cudaMemPoolAttr) -> Outcome<u64> {
         let now = self.now();
         let pool = &mut self.pool_device(pool)?.async_pool;
@@ -128,7 +131,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for what is no pool, and for any other attribute.
+    /// 1 for a handle that is not a pool, and for any other attribute.
     pub fn set_pool_attribute(&mut self, pool: u64, attr: cudaMemPoolAttr, value: u64) -> Outcome {
         let pool = &mut self.pool_device(pool)?.async_pool;
         match attr {
@@ -147,12 +150,12 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    /// `cudaLaunchKernel`: in the stream, or a kernel node if the stream captures.
+    /// `cudaLaunchKernel`: in the stream, or as a kernel node if the stream captures.
     ///
     /// # Errors
     ///
-    /// 98 and 400 for the kernel, 400 for what is no stream, 9 for a shape that no
-    /// device takes.
+    /// 98 for a null kernel handle, 400 for an invalid one and for a handle that is not
+    /// a stream, 9 for launch dimensions that no device supports.
     pub fn launch_kernel(
         &mut self,
         request: &KernelRequest,
@@ -174,7 +177,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// What a kernel does to memory, if the simulated runtime can run it.
+    /// The effect of a kernel on memory, if the simulated runtime can execute it.
     pub(super) fn kernel_effect(
         &self,
         request: &KernelRequest,

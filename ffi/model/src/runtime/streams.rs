@@ -1,4 +1,4 @@
-//! Streams, events and waiting.
+//! Streams, events and synchronization.
 
 use cudart_ffi::{cudaError_t, event_flags, stream_flags};
 
@@ -7,38 +7,38 @@ use crate::clock::Nanos;
 use crate::objects::id::{EventId, Id, StreamId};
 use crate::objects::stream::{Event, Stream, StreamKind};
 
-/// `cudaStreamLegacy`: the default stream by another name.
+/// `cudaStreamLegacy`: another name of the default stream.
 const LEGACY: u64 = 1;
 /// `cudaStreamPerThread`.
 const PER_THREAD: u64 = 2;
 /// `cudaEventRecordExternal` and `cudaEventWaitExternal`.
 const EXTERNAL: u32 = 1;
-/// `cudaEventInterprocess`; only together with the flag that leaves out times.
+/// `cudaEventInterprocess`, which is accepted only with `cudaEventDisableTiming`.
 const EVENT_INTERPROCESS: u32 = 4;
 /// `cudaEventBlockingSync`.
 const EVENT_BLOCKING_SYNC: u32 = 1;
 
-/// The least and the greatest priority of a stream, as on the H200.
+/// The lowest and the highest priority of a stream, as on the H200.
 pub const STREAM_PRIORITIES: [i32; 2] = [0, -5];
 
 impl Runtime {
-    /// The stream that a handle names, for a call that a capture does not take; null
-    /// is the current device's default one.
+    /// The stream of a handle, for a call that cannot be captured. Null is the default
+    /// stream of the current device.
     ///
     /// # Errors
     ///
-    /// 400 for a handle that names none, 900 for a stream that captures.
+    /// 400 for a handle that is not a stream, 900 for a capturing stream.
     pub fn stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
         let id = self.any_stream(handle, current)?;
         self.refuse_beside_legacy(id)?;
         self.not_capturing(id)
     }
 
-    /// The stream that a handle names, for work that a capture takes.
+    /// The stream of a handle, for work that can be captured.
     ///
     /// # Errors
     ///
-    /// 400 for a handle that names none, 906 for the legacy default stream while a
+    /// 400 for a handle that is not a stream, 906 for the legacy default stream while a
     /// blocking stream captures.
     pub fn working_stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
         let id = self.any_stream(handle, current)?;
@@ -46,11 +46,11 @@ impl Runtime {
         Ok(id)
     }
 
-    /// The stream that a handle names, whether it captures or not.
+    /// The stream of a handle, whether it is capturing or not.
     ///
     /// # Errors
     ///
-    /// 400 for a handle that names none.
+    /// 400 for a handle that is not a stream.
     pub fn any_stream(&mut self, handle: u64, current: i32) -> Outcome<StreamId> {
         if handle == PER_THREAD || handle == 0 && self.caller.per_thread_default {
             return self.per_thread_stream(current);
@@ -63,7 +63,7 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 
-    /// The default stream that the calling thread has for itself: a blocking one.
+    /// The default stream of the calling thread, which is a blocking stream.
     fn per_thread_stream(&mut self, current: i32) -> Outcome<StreamId> {
         let (device, _) = self.device(current)?;
         let key = (self.caller.thread, device);
@@ -97,8 +97,8 @@ impl Runtime {
         self.stream_create_with_priority(flags, 0, current)
     }
 
-    /// `cudaStreamCreateWithPriority`; a priority out of the range is taken as the
-    /// nearest in it.
+    /// `cudaStreamCreateWithPriority`. A priority outside the range is replaced by the
+    /// nearest valid one.
     ///
     /// # Errors
     ///
@@ -118,7 +118,8 @@ impl Runtime {
         self.new_stream(device, kind, priority).map(Id::to_handle)
     }
 
-    /// A thread has ended, and with it its default streams; work in them goes on.
+    /// Called when a thread has ended: its default streams are removed, but work in
+    /// them continues.
     pub(super) fn drop_thread_streams(&mut self, thread: u64) {
         let gone: Vec<_> = self
             .per_thread
@@ -134,7 +135,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream.
+    /// 400 for a handle that is not a stream.
     pub fn stream_priority(&mut self, handle: u64, current: i32) -> Outcome<i32> {
         let id = self.any_stream(handle, current)?;
         let stream = self.streams.get(id);
@@ -143,12 +144,13 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 
-    /// `cuStreamGetCtx`: the current context, if the stream is on its device, else the
-    /// primary one. Policy: a stream does not remember in which context it was made.
+    /// `cuStreamGetCtx`: the current context if the stream is on its device, otherwise
+    /// the primary one. Simplification: the context in which a stream was created is
+    /// not stored.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream.
+    /// 400 for a handle that is not a stream.
     pub fn stream_context(&mut self, handle: u64, thread: u64, current: i32) -> Outcome<u64> {
         let id = self.any_stream(handle, current)?;
         let device = self.streams.get(id).map_or(0, |stream| stream.device);
@@ -159,11 +161,11 @@ impl Runtime {
         self.primary_handle(device)
     }
 
-    /// `cudaStreamDestroy`: work in it goes on.
+    /// `cudaStreamDestroy`. Work in the stream continues.
     ///
     /// # Errors
     ///
-    /// 400 for the default stream and for what is no stream.
+    /// 400 for the default stream and for a handle that is not a stream.
     pub fn stream_destroy(&mut self, handle: u64) -> Outcome {
         let id = Id::from_handle(handle)
             .filter(|id| !self.devices.iter().any(|d| d.default_stream == *id))
@@ -179,8 +181,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 900 for one that captures, which invalidates the
-    /// capture as on the H200.
+    /// 400 for a handle that is not a stream, 900 for a capturing stream, which also
+    /// invalidates the capture, as on the H200.
     pub fn stream_flags(&mut self, handle: u64, current: i32) -> Outcome<u32> {
         let id = self.any_stream(handle, current)?;
         self.not_capturing(id)?;
@@ -191,12 +193,12 @@ impl Runtime {
         })
     }
 
-    /// When everything in the stream so far is over: what `cudaStreamSynchronize`
-    /// waits for and `cudaStreamQuery` compares with now.
+    /// The time at which all work in the stream so far ends. `cudaStreamSynchronize`
+    /// waits for it, and `cudaStreamQuery` compares it with the current time.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream.
+    /// 400 for a handle that is not a stream.
     pub fn stream_end(&mut self, handle: u64, current: i32) -> Outcome<Nanos> {
         let id = self.stream(handle, current)?;
         self.refuse_unsafe()?;
@@ -207,13 +209,13 @@ impl Runtime {
         Ok(self.start_in(*stream, 0))
     }
 
-    /// `cudaStreamWaitEvent`: later work in the stream comes after the event. An
-    /// event that was never recorded is over already.
+    /// `cudaStreamWaitEvent`: later work in the stream runs after the event. An event
+    /// that was never recorded counts as reached.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream or no event, 1 for an unknown flag, 401 for the
-    /// flag of external events.
+    /// 400 for a handle that is not a stream or an event, 1 for an unknown flag, 401
+    /// for the flag of external events.
     pub fn stream_wait_event(
         &mut self,
         stream: u64,
@@ -246,7 +248,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 1 for an unknown flag, and for an event between processes with times.
+    /// 1 for an unknown flag, and for an event for several processes with timing.
     pub fn event_create(&mut self, flags: u32) -> Outcome<u64> {
         let known = event_flags::DISABLE_TIMING | EVENT_BLOCKING_SYNC | EVENT_INTERPROCESS;
         let timed = flags & event_flags::DISABLE_TIMING == 0;
@@ -266,7 +268,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no event.
+    /// 400 for a handle that is not an event.
     pub fn event_destroy(&mut self, handle: u64) -> Outcome {
         let (id, _) = self.event(handle)?;
         self.events.remove(id);
@@ -274,11 +276,11 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cudaEventRecord`: in a stream that captures, the event belongs to the capture.
+    /// `cudaEventRecord`. In a capturing stream, the event becomes part of the capture.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream or no event.
+    /// 400 for a handle that is not a stream or an event.
     pub fn event_record(&mut self, event: u64, stream: u64, current: i32) -> Outcome {
         let (event, _) = self.event(event)?;
         let id = self.working_stream(stream, current)?;
@@ -290,7 +292,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// The event stands for work outside of captures, which is over then.
+    /// Records that the event belongs to work outside of captures, which ends at
+    /// `reached`.
     pub(super) fn recorded(&mut self, event: EventId, reached: Nanos) {
         self.forget_captured_event(event);
         if let Some(event) = self.events.get_mut(event) {
@@ -302,7 +305,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As [`event_record`](Self::event_record); 1 for an unknown flag.
+    /// The same as for [`event_record`](Self::event_record), and 1 for an unknown flag.
     pub fn event_record_with_flags(
         &mut self,
         event: u64,
@@ -324,12 +327,14 @@ impl Runtime {
         }
     }
 
-    /// When `cudaEventSynchronize` returns, and what `cudaEventQuery` compares with now;
-    /// at once for one never recorded.
+    /// The time at which `cudaEventSynchronize` returns, and with which
+    /// `cudaEventQuery` compares the current time. It is in the past for an event that
+    /// was never recorded.
     ///
     /// # Errors
     ///
-    /// 400 for what is no event, 907 or 1 for one that was recorded in a capture.
+    /// 400 for a handle that is not an event, 907 or 1 for an event that was recorded
+    /// in a capture.
     pub fn event_end(&mut self, event: u64) -> Outcome<Nanos> {
         let (id, event) = self.event(event)?;
         self.not_captured(id, true)?;
@@ -341,9 +346,9 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no event, made without times or never recorded; 907 or 1 for
-    /// one that was recorded in a capture; 600 when
-    /// one is not over yet.
+    /// 400 for a handle that is not an event, and for an event that was created without
+    /// timing or never recorded; 907 or 1 for an event that was recorded in a capture;
+    /// 600 if an event is not reached yet.
     pub fn event_elapsed(&mut self, start: u64, end: u64) -> Outcome<f32> {
         let (start, end) = (self.event(start)?, self.event(end)?);
         self.not_captured(start.0, false)?;
@@ -358,8 +363,8 @@ impl Runtime {
         if from.max(to) > self.now() {
             return Err(cudaError_t::NOT_READY);
         }
-        // Differences are far below 2^52 ns, so nothing is lost before the
-        // rounding to the f32 that the call returns.
+        // Differences are far below 2^52 ns, so no precision is lost before the
+        // conversion to the f32 that the call returns.
         let difference = to as f64 - from as f64;
         Ok((difference / 1e6) as f32)
     }
@@ -370,8 +375,9 @@ impl Runtime {
             .ok_or(cudaError_t::INVALID_RESOURCE_HANDLE)
     }
 
-    /// Submits work to a stream: it starts when the stream, what the stream waits
-    /// for, and `not_before` are over. Returns when it ends.
+    /// Submits work to a stream. It starts after the work in the stream, after the work
+    /// that the stream waits for, and not before `not_before`. Returns the time at
+    /// which it ends.
     pub(super) fn enqueue(&mut self, id: StreamId, duration: Nanos, not_before: Nanos) -> Nanos {
         let now = self.now();
         let start = match self.streams.get(id) {
@@ -383,8 +389,8 @@ impl Runtime {
         end
     }
 
-    /// When work submitted to the stream could start. The legacy default stream and
-    /// the blocking streams wait for each other.
+    /// The time at which work submitted to the stream could start. The legacy default
+    /// stream and the blocking streams wait for each other.
     fn start_in(&self, stream: Stream, not_before: Nanos) -> Nanos {
         let own = stream.end.max(not_before);
         let Some(device) = self.devices.get(stream.device) else {

@@ -1,8 +1,8 @@
-//! Copies, memsets and kernels: what they do to the contents of memory.
+//! Copies, memsets and kernels: their effects on the contents of memory.
 //!
-//! Contents change when the call is made, not when the device would get to it: in the
-//! order of the program's calls. For work that streams and events order that is the
-//! same; races between streams are not shown.
+//! Contents change when the call is made, in the order of the program's calls, and not at
+//! the time when the device would do the work. For work that streams and events order, the
+//! result is the same. Races between streams are not simulated.
 
 use cudart_ffi::{cudaError_t, cudaMemcpyKind};
 
@@ -13,14 +13,13 @@ use crate::objects::effects::{CopyRequest, Effect, HostCall, Side};
 use crate::profile::nanos;
 
 impl Runtime {
-    /// `cudaMemcpyAsync` and its relatives, in a stream, or a node if the stream
-    /// captures. Returns when the call returns:
-    /// the copy is made at once, so a program that waits for it waits for its time.
+    /// `cudaMemcpyAsync` and its variants. Adds a node if the stream captures. Returns
+    /// the time at which the call returns. The copy itself is made at once.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 1 for a side on a device
-    /// that is in no live allocation.
+    /// 400 for a handle that is not a stream, 1 for a device side that is not within a
+    /// live allocation.
     pub fn copy_async(&mut self, copy: CopyRequest, stream: u64, current: i32) -> Outcome<Nanos> {
         let id = self.working_stream(stream, current)?;
         if self.is_capturing(id) {
@@ -33,8 +32,8 @@ impl Runtime {
         Ok(end)
     }
 
-    /// Which kind of memory each side of a copy is, from what the program says it is, or
-    /// from the addresses where it leaves that open.
+    /// The kind of memory of each side of a copy: as the program's copy kind says, or
+    /// from the addresses if the kind is `cudaMemcpyDefault`.
     ///
     /// # Errors
     ///
@@ -47,7 +46,8 @@ impl Runtime {
                 Side::Host(address)
             }
         };
-        // Memory that both sides can reach is the program's, whatever the kind says.
+        // Memory that host and device can both access counts as host memory,
+        // whatever the kind says.
         let device = |address: u64| {
             if self.is_host_memory(address, 1) {
                 Side::Host(address)
@@ -65,7 +65,7 @@ impl Runtime {
         })
     }
 
-    /// Refuses a copy whose device sides are in no live allocation.
+    /// Refuses a copy with a device side that is not within a live allocation.
     pub(super) fn check_copy(&self, copy: CopyRequest) -> Outcome {
         let valid = [copy.to, copy.from].iter().all(|side| match *side {
             Side::Host(address) => address != 0 || copy.bytes == 0,
@@ -74,8 +74,8 @@ impl Runtime {
         valid.then_some(()).ok_or(cudaError_t::INVALID_VALUE)
     }
 
-    /// Does to memory what work does, in the order given: at once if it is small and no
-    /// other work waits, otherwise when the call releases the lock
+    /// Applies effects to memory, in the given order: at once if they are small and no
+    /// other work is waiting, otherwise when the call releases the lock
     /// ([`work`](super::work)).
     pub(super) fn apply(&mut self, effects: &[Effect]) {
         let small = effects.len() == 1 && effects.iter().all(is_small);
@@ -93,11 +93,11 @@ impl Runtime {
         }
     }
 
-    /// `cudaLaunchHostFunc`, or a node if the stream captures.
+    /// `cudaLaunchHostFunc`. Adds a node if the stream captures.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 1 for no function.
+    /// 400 for a handle that is not a stream, 1 for a null function.
     pub fn launch_host_function(&mut self, call: HostCall, stream: u64, current: i32) -> Outcome {
         let id = self.working_stream(stream, current)?;
         if call.function == 0 {
@@ -111,12 +111,12 @@ impl Runtime {
         Ok(())
     }
 
-    /// The work that waits.
+    /// The work that is waiting.
     pub fn work(&mut self) -> &mut WorkQueue {
         &mut self.work
     }
 
-    /// What is at an address now, and how far.
+    /// The memory that contains an address now, with its extent.
     #[must_use]
     pub fn memory_at(&self, address: u64) -> Stretch {
         if let Some(variables) = self.variables_at(address) {
@@ -142,7 +142,7 @@ impl Runtime {
                     .and_then(|memory| memory.devices.iter().find(|m| m.device == index))
                     .and_then(|on_device| on_device.mapped_in(block..block + 1).next())
                     .and_then(|mapped| device.pool.contents(mapped.physical()?));
-                debug_assert!(start <= address, "the segment that the address is in");
+                debug_assert!(start <= address, "the segment contains the address");
                 return Stretch {
                     start: address,
                     end: within.saturating_add(block_bytes).min(end),

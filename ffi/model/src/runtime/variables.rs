@@ -1,4 +1,4 @@
-//! Variables of modules, and text that kernels write.
+//! Variables of modules, and text that kernels print.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use crate::kernels::module::KernelCode;
 use crate::kernels::variables::ModuleMemory;
 
 impl Runtime {
-    /// Makes the variables of a kernel's module known.
+    /// Adds the variables of a kernel's module.
     pub(super) fn add_variables(&mut self, code: &KernelCode) {
         if let Some(memory) = &code.variables {
             self.add_module(memory);
         }
     }
 
-    /// Makes a module's variables known.
+    /// Adds the variables of a module.
     pub fn add_module(&mut self, memory: &Arc<ModuleMemory>) {
         self.variables.insert(memory.start(), Arc::clone(memory));
     }
 
-    /// Whether a range is in the memory of a module.
+    /// Whether a range is in the variables of a module.
     pub(super) fn has_variables(&self, address: u64, bytes: u64) -> bool {
         let found = self.variables_at(address);
         found.is_some_and(|found| found.has(address, bytes))
     }
 
-    /// The memory of a module from an address in it on.
+    /// The memory of a module, from an address in it on.
     pub(super) fn variables_at(&self, address: u64) -> Option<Stretch> {
         let (&start, memory) = self.variables.range(..=address).next_back()?;
         let end = start + memory.bytes();
@@ -36,7 +36,7 @@ impl Runtime {
         })
     }
 
-    /// What kernels have written with `printf`, for use without the lock.
+    /// The text that kernels have written with `printf`, for use without the lock.
     #[must_use]
     pub fn printed(&self) -> Printed {
         self.printed.clone()

@@ -1,7 +1,7 @@
-//! Running kernels on the memory of a device.
+//! Executes kernels on the memory of a device.
 //!
-//! A kernel's accesses go through pages that the contents of memory lend it, so that most of
-//! them need neither a lock nor a search. No other work runs meanwhile.
+//! A kernel accesses memory in pages that are taken out of the contents, so that most
+//! accesses need neither a lock nor a search. No other work runs meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -13,24 +13,24 @@ use crate::kernels::program::{Launch, Memory};
 use crate::memory::contents::{NEVER_WRITTEN, PAGE, Shared};
 use crate::objects::effects::KernelRun;
 
-/// Instructions that one launch may take, of all threads together: some seconds; one that
-/// takes more is ended there, and a line on standard error says so.
+/// The largest number of instructions of one launch, counted over all threads; they take
+/// some seconds. A longer kernel is stopped, and a line on standard error says so.
 const BUDGET: u64 = 1 << 30;
-/// What a store counts as for each page of the host's memory that it takes: a kernel can
-/// make the process grow by 256 MiB at most.
+/// The number of instructions that a store counts as for each page of host memory that it
+/// allocates. A kernel can therefore make the process grow by at most 256 MiB.
 const PAGE_COST: u64 = BUDGET >> 16;
 /// Whether that line was written.
 static CUT_SHORT: AtomicBool = AtomicBool::new(false);
-/// Stretches of memory that a kernel's accesses remember.
+/// The number of memory ranges whose lookup is cached during a kernel.
 const STRETCHES: usize = 4096;
-/// Pages that are lent at a time.
+/// The largest number of pages that are taken out at the same time.
 const PAGES: usize = 1024;
-/// Places of memory whose page is known at once: what an address is divided by, and how
-/// many there are.
+/// The direct-mapped table of pages: the number of bytes that share an entry, and the
+/// number of entries.
 const PLACE_BYTES: u64 = 512;
 const PLACES: usize = 2048;
 
-/// Runs a kernel.
+/// Executes a kernel.
 pub(super) fn run_kernel(run: &KernelRun, around: Surroundings<'_>) {
     if !run.program.stores() {
         return;
@@ -44,7 +44,7 @@ pub(super) fn run_kernel(run: &KernelRun, around: Surroundings<'_>) {
     let mut budget = BUDGET;
     let ended = run.program.run(launch, &mut View::new(around), &mut budget);
     if ended.is_err() && !CUT_SHORT.swap(true, Ordering::Relaxed) {
-        // Where standard error is closed nobody wants to know.
+        // If standard error is closed, the message is dropped.
         let _ = writeln!(
             std::io::stderr(),
             "cudart_model: a kernel took more than 2^30 instructions and was ended there: what \
@@ -53,13 +53,13 @@ pub(super) fn run_kernel(run: &KernelRun, around: Surroundings<'_>) {
     }
 }
 
-/// Addresses whose memory is in one lent page.
+/// A table entry: addresses whose memory is in one page that was taken out.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     start: u64,
     end: u64,
     page: u32,
-    /// Where the first address is in the page.
+    /// The position of the first address in the page.
     offset: u32,
 }
 
@@ -70,25 +70,25 @@ const NOWHERE: Place = Place {
     offset: 0,
 };
 
-/// A page that contents have lent.
+/// A page that was taken out of the contents.
 struct Lent {
     contents: Shared,
     number: u64,
     page: Box<[u8; PAGE]>,
-    /// The contents kept it before.
+    /// Whether the contents stored the page before.
     was_kept: bool,
     is_written: bool,
 }
 
-/// Memory as a kernel sees it. What is at an address is looked up once.
+/// The memory that a kernel accesses. Each address is looked up once.
 struct View<'a> {
     around: Surroundings<'a>,
     /// By address.
     places: Box<[Place]>,
     pages: Vec<Lent>,
-    /// By contents and number.
+    /// By contents and page number.
     numbers: HashMap<(usize, u64), u32>,
-    /// The stretch of the last access that was looked up.
+    /// The memory range of the last lookup.
     last: Stretch,
     /// By first address.
     known: BTreeMap<u64, Stretch>,
@@ -110,7 +110,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The lent page that an access is in, and where.
+    /// The page that contains an access, if it was already taken out, and the position
+    /// in it.
     #[inline(always)]
     fn at_hand(&self, address: u64, bytes: usize) -> Option<(usize, usize)> {
         let place = self.places.get((address / PLACE_BYTES) as usize % PLACES)?;
@@ -140,8 +141,8 @@ impl<'a> View<'a> {
         &self.last
     }
 
-    /// Borrows the page of device memory that an address is in; `false` where it is no
-    /// device memory.
+    /// Takes out the page of device memory that contains an address; `false` if it is
+    /// not device memory.
     fn borrow(&mut self, address: u64) -> bool {
         let stretch = self.stretch(address);
         let Backing::Device(contents, offset) = &stretch.backing else {
@@ -171,7 +172,7 @@ impl<'a> View<'a> {
                 index
             }
         };
-        // The addresses of the page, as far as the stretch has them.
+        // The addresses of the page that are within the memory range.
         let within = at % PAGE as u64;
         let before = within.min(address - start);
         let after = (PAGE as u64 - within).min(end - address);
@@ -189,7 +190,7 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Gives all pages back. Those that are as the contents have them anyway are dropped.
+    /// Puts all pages back. Pages that equal the contents are dropped.
     fn give_back(&mut self) {
         for lent in self.pages.drain(..) {
             if lent.was_kept || lent.is_written {
@@ -230,7 +231,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns how many pages of the host's memory it took.
+    /// Returns the number of pages of host memory that it allocated.
     fn write(&mut self, address: u64, from: &[u8]) -> u64 {
         if self.at_hand(address, from.len()).is_none() && !self.borrow(address) {
             let stretch = self.stretch(address);

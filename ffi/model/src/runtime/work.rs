@@ -1,9 +1,9 @@
-//! Carrying out what copies, memsets, kernels and host functions do.
+//! Applies the effects of copies, memsets, kernels and host functions.
 //!
-//! The work of a process is done in the order in which its calls were made, one piece
-//! after the other, and without the lock of the simulated runtime: a copy of many
-//! gigabytes does not keep other threads from asking for an attribute. A thread's call
-//! returns when its own work is done.
+//! The work of a process is done in the order in which its calls were made, one piece after
+//! the other, and without the lock of the simulated runtime. A copy of many gigabytes
+//! therefore does not block another thread that reads an attribute. A thread's call returns
+//! when its own work is done.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,32 +16,33 @@ use crate::c_api::pointers::{host_holds, read_host, write_host};
 use crate::memory::contents::{NEVER_WRITTEN, PAGE, Part, Shared};
 use crate::objects::effects::{CopyRequest, Effect, Fill, Side};
 
-/// Bytes of a copy that are in a buffer at a time: few enough for the processor's cache.
+/// The number of bytes of a copy that are in the buffer at a time. They fit into the
+/// processor's cache.
 const COPIED_AT_ONCE: u64 = 128 << 10;
-/// A copy of more bytes than this leaves the program's memory as it is where nothing was
-/// written on the device, so that a large sparse buffer stays sparse. Smaller ones write
+/// A copy of more bytes than this skips ranges that were never written on the device, so
+/// that a large sparse buffer of the program stays sparse. Smaller copies write
 /// [`NEVER_WRITTEN`] there.
 const SPARSE_COPY: u64 = 1 << 30;
-/// Work on so many bytes is done at once where no other work waits.
+/// Work on at most this many bytes is done at once if no other work is waiting.
 const SMALL: u64 = 64 << 10;
 
-/// Work that is to be done, in order.
+/// Pending work, in order.
 #[derive(Debug, Default)]
 pub struct WorkQueue {
     waiting: VecDeque<Effect>,
-    /// How many pieces of work were queued and done so far.
+    /// The number of pieces of work that were queued and done so far.
     queued: u64,
     done: u64,
-    /// A thread is doing work of the queue.
+    /// Whether a thread is doing work of the queue.
     pub busy: bool,
-    /// Threads that wait for it.
+    /// The number of threads that wait for it.
     pub waiters: usize,
-    /// The last piece that the running call queued.
+    /// The number of the last piece that the current call queued.
     own: Option<u64>,
 }
 
 impl WorkQueue {
-    /// Queues work of the running call.
+    /// Queues work of the current call.
     pub fn push(&mut self, effects: impl IntoIterator<Item = Effect>) {
         let before = self.waiting.len();
         self.waiting.extend(effects);
@@ -49,59 +50,60 @@ impl WorkQueue {
         self.own = Some(self.queued);
     }
 
-    /// How much must be done before the running call returns, once.
+    /// The number of pieces that must be done before the current call returns. Returned
+    /// only once.
     pub fn take_own(&mut self) -> Option<u64> {
         self.own.take().filter(|&own| !self.is_done(own))
     }
 
-    /// Whether so much is done.
+    /// Whether that many pieces are done.
     #[must_use]
     pub fn is_done(&self, target: u64) -> bool {
         self.done >= target
     }
 
-    /// The next piece of work, for the one thread that does them.
+    /// The next piece of work, for the one thread that does the work.
     pub fn pop(&mut self) -> Option<Effect> {
         self.waiting.pop_front()
     }
 
-    /// Notes that a piece of work is done.
+    /// Records that a piece of work is done.
     pub fn finished(&mut self) {
         self.done += 1;
     }
 
-    /// Whether nothing waits or is being done.
+    /// Whether no work is pending or being done.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && !self.busy
     }
 }
 
-/// Memory from an address on.
+/// A range of memory with one kind of backing.
 #[derive(Debug, Clone)]
 pub struct Stretch {
     /// The first address.
     pub start: u64,
     /// The address after the last.
     pub end: u64,
-    /// What is there.
+    /// What backs it.
     pub backing: Backing,
 }
 
-/// What memory at an address is.
+/// What backs memory at an address.
 #[derive(Debug, Clone)]
 pub enum Backing {
-    /// Nothing: a stray access reads [`NEVER_WRITTEN`] and writes nothing. Policy, since
-    /// it may hit anything (R11).
+    /// Nothing. A stray access reads [`NEVER_WRITTEN`] and writes nothing. This is a
+    /// choice: on a GPU, such an access may hit any data (R11).
     Nothing,
-    /// Memory of the program that a device reaches as well.
+    /// Memory of the program that a device can also access.
     Host,
-    /// Memory of a device: its contents, and the offset of the stretch in them.
+    /// Device memory: its contents, and the offset of the range in them.
     Device(Shared, u64),
 }
 
 impl Stretch {
-    /// The part that lies below an address.
+    /// The part that is below an address.
     fn below(mut self, end: u64) -> Self {
         self.end = self.end.min(end);
         self
@@ -111,30 +113,30 @@ impl Stretch {
         self.end - self.start
     }
 
-    /// Whether a range of so many bytes is in it.
+    /// Whether the range contains another one.
     pub(super) fn has(&self, address: u64, bytes: u64) -> bool {
         address >= self.start && address < self.end && self.end - address >= bytes
     }
 }
 
-/// Says what is at an address, and how far.
+/// Returns the memory that contains an address, with its extent.
 pub type Lookup<'a> = dyn Fn(u64) -> Stretch + 'a;
 
-/// Gives the value that a conditional handle names.
+/// Returns the value of a conditional handle.
 pub type Conditions<'a> = dyn Fn(u64) -> Option<Arc<AtomicU32>> + 'a;
 
-/// What work reaches beside the memory itself.
+/// The environment of an effect, in addition to the memory itself.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// What is at an address.
+    /// Looks up the memory at an address.
     pub lookup: &'a Lookup<'a>,
-    /// The values of conditional handles.
+    /// Looks up the value of a conditional handle.
     pub conditions: &'a Conditions<'a>,
-    /// What kernels have written with `printf`.
+    /// The text that kernels write with `printf`.
     pub printed: &'a Printed,
 }
 
-/// The stretches of a range, in ascending order.
+/// The memory ranges that make up a range, in ascending order.
 fn stretches(lookup: &Lookup<'_>, address: u64, bytes: u64) -> impl Iterator<Item = Stretch> {
     let end = address.saturating_add(bytes);
     let mut at = address;
@@ -148,7 +150,7 @@ fn stretches(lookup: &Lookup<'_>, address: u64, bytes: u64) -> impl Iterator<Ite
     })
 }
 
-/// Whether work is done in so little time that the lock need not be released for it.
+/// Whether an effect takes so little time that the lock need not be released for it.
 #[must_use]
 pub fn is_small(effect: &Effect) -> bool {
     match effect {
@@ -159,8 +161,8 @@ pub fn is_small(effect: &Effect) -> bool {
     }
 }
 
-/// Does to memory what a piece of work does. Functions of the program are called
-/// elsewhere, and so are allocations ended.
+/// Applies an effect to memory. Functions of the program are called elsewhere, and
+/// allocations are ended elsewhere.
 pub fn carry_out(effect: &Effect, around: Surroundings<'_>) {
     match effect {
         Effect::Set(fill) => set(fill, around.lookup),
@@ -180,7 +182,8 @@ fn set(fill: &Fill, lookup: &Lookup<'_>) {
         for (byte, of_element) in pattern.iter_mut().zip(element.iter().cycle()) {
             *byte = *of_element;
         }
-        // A pattern starts at multiples of four, whatever the row does.
+        // A pattern is aligned to multiples of four, independently of the start of
+        // the row.
         pattern.rotate_right((address % 4) as usize);
         for stretch in stretches(lookup, address, bytes) {
             match &stretch.backing {
@@ -225,8 +228,12 @@ fn copy_bytes(copy: CopyRequest, lookup: &Lookup<'_>) {
                             match part {
                                 Part::Bytes(bytes) => write_host(to, bytes),
                                 Part::Repeated { mut pattern, bytes } => {
-                                    // From multiples of four in the one memory to those
-                                    // in the other.
+                                    // The pattern is
+                                    // aligned to
+                                    // multiples of four
+                                    // in the source, and
+                                    // must be in the
+                                    // destination.
                                     pattern.rotate_left((at % 4) as usize);
                                     pattern.rotate_right((to % 4) as usize);
                                     fill_host(to, bytes, pattern);
@@ -257,9 +264,9 @@ fn copy_on_host(from: u64, to: u64, bytes: u64) {
     }
 }
 
-/// Repeats four bytes over the program's memory, the first of them at addresses that are
-/// multiples of four. Where they are already, nothing is written: pages of a sparse
-/// buffer that were never used stay so.
+/// Repeats four bytes over host memory. The first of them is at addresses that are
+/// multiples of four. Bytes that already have the right value are not written, so that
+/// unused pages of a sparse buffer stay unused.
 fn fill_host(address: u64, bytes: u64, pattern: [u8; 4]) {
     let mut template = [0_u8; PAGE + 4];
     for (byte, of_pattern) in template.iter_mut().zip(pattern.iter().cycle()) {
@@ -278,7 +285,7 @@ fn fill_host(address: u64, bytes: u64, pattern: [u8; 4]) {
     }
 }
 
-/// What a window of a copy on a device holds.
+/// The part of a copy on a device that is processed at a time.
 enum Piece {
     Bytes(std::ops::Range<usize>),
     Repeated([u8; 4], u64),
@@ -335,7 +342,7 @@ fn copy_on_device(from: u64, to: u64, bytes: u64, lookup: &Lookup<'_>) {
     }
 }
 
-/// Writes a stretch from a piece, from so many bytes of the piece on.
+/// Writes a part of a piece to a memory range, starting `skip` bytes into the piece.
 fn put(piece: &Piece, buffer: &[u8], skip: u64, stretch: &Stretch) {
     let bytes = stretch.bytes();
     match (&stretch.backing, piece) {

@@ -1,5 +1,5 @@
-//! Stream capture and conditional nodes, checked against recordings of an H200: the same recorder, compiled
-//! from `tests/capture/recorder.c`, runs the recorded programs on the built
+//! Stream capture and conditional nodes, checked against recordings of an H200: the same
+//! recorder, compiled from `tests/capture/recorder.c`, runs the recorded programs on the built
 //! library, and every line has to be what it was on the GPU.
 //!
 //! `tests/capture/README.md` has the language and says how to record.
@@ -137,8 +137,8 @@ fn simulate(recorder: &Path, folder: &Path, recorded: &Traces) -> Traces {
     parse(&std::fs::read_to_string(&output).expect("what the recorder wrote"))
 }
 
-/// R17, R56, M19, M20: every call of the recorded programs returns what it returned on the H200, leaves
-/// streams and captures as there, and the graphs have the same nodes and edges.
+/// R17, R56, M19, M20: every call of the recorded programs returns what it returned on the
+/// H200, leaves streams and captures as there, and the graphs have the same nodes and edges.
 #[test]
 fn r17_r56_captures_and_conditional_nodes_are_as_recorded() {
     let folder = tempfile::tempdir().expect("a folder for the recorder");

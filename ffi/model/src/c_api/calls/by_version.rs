@@ -1,5 +1,6 @@
-//! Functions that have other arguments before CUDA 13 under the same name: those of the
-//! version that the library was loaded as ([`loaded_as`]).
+//! Functions whose arguments differ between CUDA 13 and earlier versions under the same
+//! name. They read the arguments of the version as which the library was loaded
+//! ([`loaded_as`]).
 
 use core::ffi::{c_uint, c_ulonglong, c_void};
 
@@ -11,8 +12,8 @@ use super::{
     cudaStreamGetCaptureInfo_v3, cudaStreamUpdateCaptureDependencies_v2,
 };
 
-/// The data of edges and the count, as 13 passes them: before it there is no data, and
-/// the count stands in its place.
+/// The edge data and the count, as the functions of CUDA 13 take them. Before 13 there is
+/// no edge data, and the count is in its place.
 fn data_and_count(
     data: *mut CUgraphEdgeData,
     count: *mut usize,
@@ -68,7 +69,7 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo(
     dependency_count: *mut usize,
 ) -> cudaError_t {
     if loaded_as::major() < 13 {
-        // There are no other arguments before it.
+        // Before 13 there are no other arguments.
         let (graph, nodes) = (core::ptr::null_mut(), core::ptr::null_mut());
         let count = core::ptr::null_mut();
         // SAFETY: the caller guarantees it.
@@ -88,7 +89,7 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo(
     }
 }
 
-/// What `cudaStreamGetCaptureInfo` is called in programs of CUDA 12.
+/// The name of `cudaStreamGetCaptureInfo` in programs of CUDA 12.
 pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v2(
     stream: cudaStream_t,
     status: *mut c_uint,
@@ -120,7 +121,7 @@ pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies(
     flags: c_uint,
 ) -> cudaError_t {
     let (data, count, flags) = if loaded_as::major() < 13 {
-        // The count and the flags stand one place further to the front.
+        // The count and the flags are one argument further to the front.
         (
             core::ptr::null(),
             edge_data as usize,

@@ -36,8 +36,8 @@ pub(in crate::c_api) unsafe fn cudaStreamEndCapture(
         let ended = runtime.end_capture(stream.0 as u64, device);
         if let Ok(out) = not_null(graph) {
             let handle = ended.unwrap_or(0);
-            // SAFETY: not null, and the program promises that it can be written. An
-            // invalidated capture gives null.
+            // SAFETY: not null, and the program guarantees that it can be
+            // written. An invalidated capture has the handle null.
             unsafe { write(out, cudaGraph_t(handle as *mut c_void)) };
         }
         ended.map(|_| ())
@@ -104,10 +104,11 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v3(
             unsafe { write(status, INVALIDATED) };
             return Ok(());
         }
-        // Handles and pointers have the same size; the array stays where it is until the
-        // stream's next call, as CUDA promises.
+        // Handles and pointers have the same size. The array stays at the same
+        // address until the stream's next call, as CUDA guarantees.
         let nodes = info.after.as_ptr().cast::<cudaGraphNode_t>();
-        // SAFETY: as above; all but the status may be null, which passes no place.
+        // SAFETY: as above; all but the status may be null, and are then not
+        // written.
         unsafe {
             write(status, ACTIVE);
             write_if(id, info.id);
@@ -120,7 +121,7 @@ pub(in crate::c_api) unsafe fn cudaStreamGetCaptureInfo_v3(
     })
 }
 
-/// Writes a result where the program gave a place for it.
+/// Writes a result, unless the program passed null for it.
 ///
 /// # Safety
 ///
@@ -151,7 +152,7 @@ pub(in crate::c_api) unsafe fn cudaStreamUpdateCaptureDependencies_v2(
     })
 }
 
-/// Policy: edges with data (programmatic launches) are not simulated.
+/// Reads dependencies. Edges with data (programmatic launches) are not simulated.
 ///
 /// # Safety
 ///
@@ -179,7 +180,8 @@ pub(in crate::c_api) unsafe fn cudaThreadExchangeStreamCaptureMode(
             let place = not_null(mode)?;
             // SAFETY: not null, and the program promises that it can be read and written.
             let wanted = unsafe { place.read_unaligned() };
-            // Any value is taken, and given back at the next exchange, as on the H200.
+            // Any value is accepted, and returned by the next exchange, as on
+            // the H200.
             let before = core::mem::replace(&mut call.thread.capture_mode, wanted);
             // SAFETY: as above.
             unsafe { write(place, before) };

@@ -26,8 +26,8 @@ pub(in crate::c_api) unsafe fn cudaGraphConditionalHandleCreate(
     })
 }
 
-/// Policy: conditional nodes, empty ones and, for the
-/// runtime, kernel nodes; other types have functions of their own.
+/// Adds conditional nodes, empty nodes and, for the runtime, kernel nodes. For other types,
+/// only their own functions are simulated.
 pub(in crate::c_api) unsafe fn cuGraphAddNode_v2(
     node: *mut cudaGraphNode_t,
     graph: cudaGraph_t,
@@ -77,7 +77,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddNode_v2(
     CUresult(code.0)
 }
 
-/// 12.3 to 12.9; from 13.0 on it is [`cudaGraphAddNode`].
+/// The name of [`cudaGraphAddNode`] from 12.3 to 12.9.
 pub(in crate::c_api) unsafe fn cudaGraphAddNode_v2(
     node: *mut cudaGraphNode_t,
     graph: cudaGraph_t,
@@ -91,8 +91,9 @@ pub(in crate::c_api) unsafe fn cudaGraphAddNode_v2(
         && dependency_data.is_null()
         && unsafe { (&raw const (*params).type_).read_unaligned() } == CUgraphNodeType::KERNEL;
     if is_kernel {
-        // SAFETY: the parameters of the type begin at the same place for every type, and
-        // those of a kernel as `cudaKernelNodeParams`. The caller guarantees the rest.
+        // SAFETY: the parameters start at the same offset for every type, and those
+        // of a kernel have the layout of `cudaKernelNodeParams`. The caller
+        // guarantees the rest.
         return unsafe {
             let params = (&raw const (*params).conditional).cast::<cudaKernelNodeParams>();
             super::cudaGraphAddKernelNode(node, graph, dependencies, dependency_count, params)
@@ -112,7 +113,8 @@ pub(in crate::c_api) unsafe fn cudaGraphAddNode_v2(
     cudaError_t(code.0)
 }
 
-/// Before 13 there is no data of edges, and the rest stands one place further on.
+/// Before 13 there is no edge data, and the later arguments are one place further to the
+/// front.
 pub(in crate::c_api) unsafe fn cudaGraphAddNode(
     node: *mut cudaGraphNode_t,
     graph: cudaGraph_t,

@@ -28,7 +28,7 @@ pub(in crate::c_api) unsafe fn cudaGetDevice(device: *mut c_int) -> cudaError_t 
     })
 }
 
-/// Policy: a reset waits for the device and takes nothing away.
+/// Simplification: a reset only waits for the device and frees nothing.
 pub(in crate::c_api) unsafe fn cudaDeviceReset() -> cudaError_t {
     run(F::cudaDeviceReset, |call| {
         let device = call.thread.device;
@@ -61,19 +61,19 @@ pub(in crate::c_api) unsafe fn cudaDeviceGetAttribute(
     })
 }
 
-/// Where the fields of `cudaDeviceProp` that are filled in lie. The name,
-/// the memory and the capability are at the same place in every version.
+/// The offsets of the fields of `cudaDeviceProp` that are written. The name, the memory and
+/// the compute capability are at the same offset in every version.
 struct PropertyLayout {
     clock_rate: Option<usize>,
     multiprocessors: usize,
 }
 
-/// 13.x, whose library exports the plain name only.
+/// The layout of 13.x, whose library exports only the plain name.
 const PROPERTIES_13: PropertyLayout = PropertyLayout {
     clock_rate: None,
     multiprocessors: 384,
 };
-/// 12.x, whose library exports the name with `_v2` beside the plain one.
+/// The layout of 12.x, whose library also exports the name with `_v2`.
 const PROPERTIES_12: PropertyLayout = PropertyLayout {
     clock_rate: Some(348),
     multiprocessors: 388,
@@ -86,8 +86,8 @@ impl PropertyLayout {
     unsafe fn fill(&self, prop: *mut cudaDeviceProp, properties: &Properties) {
         let bytes = prop.cast::<u8>();
         let put = |offset: usize, value: &[u8]| {
-            // SAFETY: every offset below lies in the struct of every version,
-            // 728 bytes or more.
+            // SAFETY: every offset below is within the struct of every version
+            // (728 bytes or more).
             unsafe {
                 bytes
                     .add(offset)

@@ -1,4 +1,4 @@
-//! The driver's functions by name, and calls that have nothing to do here.
+//! Driver functions by name, and calls that have no effect here.
 
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -11,8 +11,8 @@ use super::write_if;
 use crate::c_api::driver::search;
 use crate::functions::FunctionId as F;
 
-/// The flags of a search: without any, programs that were compiled for per-thread default
-/// streams get the functions for those.
+/// The flags of a search. If there are none, a program that was compiled for per-thread
+/// default streams gets the functions for those.
 fn search_flags(flags: c_ulonglong, call: &Call<'_>) -> c_ulonglong {
     match flags {
         proc_address_flags::DEFAULT if call.thread.per_thread_default => {
@@ -33,7 +33,8 @@ pub(in crate::c_api) unsafe fn cudaGetDriverEntryPoint(
             let profile = call.runtime().profile();
             (profile.driver_version, profile.runtime_version)
         };
-        // The version that the program was built with is that of the library's name.
+        // The version with which the program was built is that in the library's
+        // name.
         let version = match loaded_as::major() {
             11 => 11080,
             12 => 12090,
@@ -41,16 +42,17 @@ pub(in crate::c_api) unsafe fn cudaGetDriverEntryPoint(
         };
         let version = version.min(driver);
         let flags = search_flags(flags, call);
-        // SAFETY: the program promises a C string and a place for the address.
+        // SAFETY: the program guarantees a C string and a pointer that can be
+        // written.
         let result = unsafe { search(symbol, function, version, flags, driver, true)? };
-        // Before 12 there is no fourth argument, and a name that is not there an error.
+        // Before 12 there is no fourth argument, and an unknown name is an error.
         if loaded_as::major() < 12 {
             return match result {
                 CUdriverProcAddressQueryResult::SUCCESS => Ok(()),
                 _ => Err(cudaError_t::SYMBOL_NOT_FOUND),
             };
         }
-        // SAFETY: null, or a place that the program promises.
+        // SAFETY: null, or a pointer that the program guarantees to be writable.
         unsafe { write_if(status, result) };
         Ok(())
     })
@@ -90,12 +92,12 @@ pub(in crate::c_api) unsafe fn cudaDeviceCanAccessPeer(
     })
 }
 
-/// No profiler looks at the simulation.
+/// Has no effect: profilers cannot observe the simulation.
 pub(in crate::c_api) unsafe fn cudaProfilerStart() -> cudaError_t {
     run(F::cudaProfilerStart, |_| Ok(()))
 }
 
-/// No profiler looks at the simulation.
+/// Has no effect: profilers cannot observe the simulation.
 pub(in crate::c_api) unsafe fn cudaProfilerStop() -> cudaError_t {
     run(F::cudaProfilerStop, |_| Ok(()))
 }

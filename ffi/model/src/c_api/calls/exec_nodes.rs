@@ -88,8 +88,8 @@ pub(in crate::c_api) unsafe fn cudaGraphExecKernelNodeSetParams(
 ) -> cudaError_t {
     run(F::cudaGraphExecKernelNodeSetParams, |call| {
         let params = not_null(params.cast_mut())?;
-        // SAFETY: not null, and the program promises parameters that can be read, with one
-        // pointer a parameter of the kernel.
+        // SAFETY: not null, and the program guarantees parameters that can be read,
+        // with one pointer for each parameter of the kernel.
         let (request, arguments) = unsafe { kernel_request(call, params.read_unaligned())? };
         call.runtime()
             .set_exec_kernel(exec.0 as u64, node.0 as u64, &request, arguments)
@@ -118,7 +118,7 @@ pub(in crate::c_api) unsafe fn cudaGraphExecMemcpyNodeSetParams1D(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     run(F::cudaGraphExecMemcpyNodeSetParams1D, |call| {
-        // The H200 takes no kind that leaves the sides open.
+        // The H200 does not accept the kind `cudaMemcpyDefault` here.
         if kind == cudaMemcpyKind::DEFAULT {
             return Err(cudaError_t::INVALID_VALUE);
         }

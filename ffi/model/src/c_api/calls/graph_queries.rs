@@ -1,4 +1,4 @@
-//! Questions about graphs, and parameters of nodes.
+//! Queries of graphs, and parameters of nodes.
 
 use core::ffi::{c_char, c_uint, c_void};
 
@@ -13,8 +13,8 @@ use super::kernel_request;
 use crate::functions::FunctionId as F;
 use crate::runtime::{DOT_RUNTIME_TYPES, Outcome};
 
-/// Gives out a list the way that CUDA does: without an array its length; into an array
-/// as many as fit, null in the places that are left, and how many were written.
+/// Returns a list in the way of CUDA: without an array, only its length; with an array, as
+/// many entries as fit, null in the remaining places, and the number of entries written.
 ///
 /// # Safety
 ///
@@ -31,7 +31,7 @@ unsafe fn give_list(list: &[u64], array: *mut cudaGraphNode_t, count: *mut usize
     let room = unsafe { count.read_unaligned() };
     let padded = list.iter().copied().chain(core::iter::repeat(0));
     for (at, handle) in padded.take(room).enumerate() {
-        // SAFETY: the index is below what the caller promises room for.
+        // SAFETY: the index is below the length that the caller guarantees.
         unsafe { write(array.add(at), cudaGraphNode_t(handle as *mut c_void)) };
     }
     // SAFETY: as above.
@@ -39,7 +39,7 @@ unsafe fn give_list(list: &[u64], array: *mut cudaGraphNode_t, count: *mut usize
     Ok(())
 }
 
-/// Writes the data of so many edges: that of ordinary ones.
+/// Writes the data of `edges` edges, which is that of ordinary edges.
 ///
 /// # Safety
 ///
@@ -54,7 +54,7 @@ unsafe fn give_edge_data(data: *mut CUgraphEdgeData, edges: usize) {
     }
 }
 
-/// How many edges a call writes.
+/// The number of edges that a call may write.
 ///
 /// # Safety
 ///
@@ -196,8 +196,8 @@ pub(in crate::c_api) unsafe fn cudaGraphKernelNodeSetParams(
 ) -> cudaError_t {
     run(F::cudaGraphKernelNodeSetParams, |call| {
         let params = not_null(params.cast_mut())?;
-        // SAFETY: the program promises parameters that can be read, with one pointer a
-        // parameter of the kernel.
+        // SAFETY: the program guarantees parameters that can be read, with one
+        // pointer for each parameter of the kernel.
         let (request, arguments) = unsafe { kernel_request(call, params.read_unaligned())? };
         call.runtime()
             .set_kernel_node(node.0 as u64, &request, arguments)
@@ -232,7 +232,7 @@ pub(in crate::c_api) unsafe fn cudaGraphHostNodeGetParams(
     run(F::cudaGraphHostNodeGetParams, |call| {
         let out = not_null(params)?;
         let host = call.runtime().host_node_params(node.0 as u64)?;
-        // SAFETY: the program gave this address as such a function, or as null.
+        // SAFETY: the program passed this address as such a function, or as null.
         let function = unsafe {
             core::mem::transmute::<*const c_void, CUhostFn>(host.function as *const c_void)
         };
@@ -268,7 +268,8 @@ pub(in crate::c_api) unsafe fn cudaGraphExecUpdate(
     result_info: *mut CUgraphExecUpdateResultInfo,
 ) -> cudaError_t {
     run(F::cudaGraphExecUpdate, |call| {
-        // Before 12 the results go to two places, of which only one would be known here.
+        // Before 12 the results are written to two places, and the meaning of only
+        // one is known.
         if loaded_as::major() < 12 {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
@@ -307,11 +308,11 @@ pub(in crate::c_api) unsafe fn cudaGraphDebugDotPrint(
     unsafe { print_dot(graph, path, flags | DOT_RUNTIME_TYPES) }
 }
 
-/// What the runtime's and the driver's function have in common.
+/// The common part of the runtime's and the driver's function.
 ///
 /// # Safety
 ///
-/// As for both.
+/// The same as for both functions.
 pub(in crate::c_api) unsafe fn print_dot(
     graph: cudaGraph_t,
     path: *const c_char,
@@ -321,8 +322,7 @@ pub(in crate::c_api) unsafe fn print_dot(
         // SAFETY: the program promises a NUL-terminated path.
         let path = unsafe { path_of(path)? };
         let text = call.runtime().dot(graph.0 as u64, flags)?;
-        // A file that cannot be written is what the driver calls an operating system's
-        // failure.
+        // The driver returns this code if it cannot write the file.
         std::fs::write(path, text).map_err(|_| cudaError_t::OPERATING_SYSTEM)
     })
 }
@@ -354,8 +354,8 @@ pub(in crate::c_api) unsafe fn cudaGraphInstantiate(
     graph: cudaGraph_t,
     flags: core::ffi::c_ulonglong,
 ) -> cudaError_t {
-    // Before 12 the third argument is a place for the node that failed, and no flags are
-    // given.
+    // Before 12 the third argument is a pointer for the node that failed, and there are
+    // no flags.
     let flags = if loaded_as::major() < 12 { 0 } else { flags };
     run(F::cudaGraphInstantiate, |call| {
         let out = not_null(exec)?;
@@ -382,7 +382,7 @@ pub(in crate::c_api) unsafe fn cudaGraphInstantiateWithParams(
             Ok(_) => CUgraphInstantiateResult::SUCCESS,
             Err(_) => CUgraphInstantiateResult::ERROR,
         };
-        // SAFETY: as above, for writing; the fields of a struct of the program.
+        // SAFETY: as above, for writing to fields of the program's struct.
         unsafe {
             write(&raw mut (*params).error_node, CUgraphNode::NULL);
             write(&raw mut (*params).result, result);

@@ -1,4 +1,4 @@
-//! Attributes of kernels, and how many blocks of one run at once.
+//! Attributes of kernels, and the number of blocks that can be resident at the same time.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -102,7 +102,8 @@ pub(in crate::c_api) unsafe fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWith
     run(
         F::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
         |call| {
-            // Whether caches of multiprocessors are taken into account.
+            // The flag says whether the caches of multiprocessors are
+            // considered.
             if flags > 1 {
                 return Err(cudaError_t::INVALID_VALUE);
             }
@@ -143,7 +144,7 @@ pub(in crate::c_api) unsafe fn cudaFuncGetName(
     })
 }
 
-/// Attributes of the launch, such as clusters and priorities, change nothing here.
+/// Attributes of the launch, such as clusters and priorities, have no effect here.
 pub(in crate::c_api) unsafe fn cudaLaunchKernelExC(
     config: *const cudaLaunchConfig_st,
     func: *const c_void,
@@ -162,9 +163,9 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernelExC(
             kernel_params: args,
             extra: core::ptr::null_mut(),
         };
-        // SAFETY: the program promises one pointer a parameter.
+        // SAFETY: the program guarantees one pointer for each parameter.
         let (request, arguments) = unsafe { kernel_request(call, given)? };
-        // Where other launches refuse a shape with 9.
+        // Other launch functions return 9 for invalid launch dimensions.
         request.shape().ok_or(cudaError_t::INVALID_VALUE)?;
         call.runtime()
             .launch_kernel(&request, arguments, config.stream.0 as u64, device)
@@ -182,7 +183,7 @@ pub(in crate::c_api) unsafe fn cudaLaunchCooperativeKernel(
     run(F::cudaLaunchCooperativeKernel, |call| {
         let device = call.thread.device;
         let given = launch_params(func, grid_dim, block_dim, shared_mem_bytes, args);
-        // SAFETY: the program promises one pointer a parameter.
+        // SAFETY: the program guarantees one pointer for each parameter.
         let (request, arguments) = unsafe { kernel_request(call, given)? };
         call.runtime().fits_at_once(&request)?;
         call.runtime()

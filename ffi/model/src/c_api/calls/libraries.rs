@@ -9,10 +9,10 @@ use super::super::pointers::{not_null, string, write};
 use crate::functions::FunctionId as F;
 use crate::runtime::Outcome;
 
-/// More options than `cudaJitOption` has.
+/// A limit that is larger than the number of options in `cudaJitOption`.
 const MAX_JIT_OPTIONS: c_uint = 64;
 
-/// First bytes of a fat binary and of a cubin (an ELF file).
+/// The first bytes of a fat binary and of a cubin (an ELF file).
 const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
 const ELF: [u8; 4] = *b"\x7fELF";
 
@@ -38,8 +38,8 @@ pub(in crate::c_api) unsafe fn cudaLibraryLoadData(
                 Ok(())
             }
             Err(refused) => {
-                // SAFETY: the program promises arrays of this length, and the
-                // buffer that they name.
+                // SAFETY: the program guarantees arrays of this length, and
+                // the buffer to which they point.
                 unsafe {
                     log_error(
                         jit_options,
@@ -54,19 +54,19 @@ pub(in crate::c_api) unsafe fn cudaLibraryLoadData(
     })
 }
 
-/// The PTX text that a program loads. Machine code is not run here.
+/// The PTX text that a program loads. Machine code cannot be simulated.
 ///
 /// # Safety
 ///
-/// `code` must be null or code as the library calls take it: machine code is longer than
-/// its mark, and PTX ends in NUL.
+/// `code` must be null or code in a form that the library functions accept: machine code is
+/// longer than its first four bytes, and PTX ends with NUL.
 pub(in crate::c_api) unsafe fn ptx_of(code: *const c_void) -> Outcome<String> {
     let code = not_null(code.cast_mut())?.cast::<u8>().cast_const();
     // SAFETY: the caller guarantees it; the comparison stops at a NUL.
     if unsafe { starts_with(code, FATBIN) || starts_with(code, ELF) } {
         return Err(cudaError_t::NO_KERNEL_IMAGE_FOR_DEVICE);
     }
-    // SAFETY: what is no machine code is a NUL-terminated text.
+    // SAFETY: code that is not machine code is a NUL-terminated text.
     unsafe { string(code.cast()) }
 }
 
@@ -80,12 +80,12 @@ unsafe fn starts_with(code: *const u8, mark: [u8; 4]) -> bool {
         .all(|(index, &byte)| unsafe { *code.add(index) } == byte)
 }
 
-/// Puts the compiler's complaint into the program's error log buffer.
+/// Writes the compiler's error message into the program's error log buffer.
 ///
 /// # Safety
 ///
-/// Both arrays must be null or have `count` entries, and the buffer that they
-/// name must have the size that they name.
+/// Both arrays must be null or have `count` entries, and the buffer in them must have the
+/// size in them.
 pub(in crate::c_api) unsafe fn log_error(
     options: *mut cudaJitOption,
     values: *mut *mut c_void,
@@ -95,7 +95,7 @@ pub(in crate::c_api) unsafe fn log_error(
     if options.is_null() || values.is_null() {
         return;
     }
-    // CUDA has fewer options than that: a greater count is none.
+    // CUDA has fewer options, so a larger count is invalid.
     if count > MAX_JIT_OPTIONS {
         return;
     }
@@ -111,7 +111,7 @@ pub(in crate::c_api) unsafe fn log_error(
         };
         match option {
             cudaJitOption::ERROR_LOG_BUFFER => buffer = value.cast(),
-            // The size is an unsigned int in a pointer's place.
+            // The size is an unsigned int that is passed as a pointer.
             cudaJitOption::ERROR_LOG_BUFFER_SIZE_BYTES => size = value as usize & 0xffff_ffff,
             _ => {}
         }

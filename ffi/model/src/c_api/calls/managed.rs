@@ -1,6 +1,6 @@
-//! Managed memory: where it is to be, and what was said of it.
+//! Managed memory: prefetches, and advice.
 //!
-//! It stays where it is here. What a program says of a part counts for the whole allocation.
+//! The memory never moves here. Advice about a part is stored for the whole allocation.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -12,17 +12,17 @@ use super::super::pointers::{not_null, write};
 use crate::functions::FunctionId as F;
 use crate::runtime::Place;
 
-/// The place that a location names, or `None`.
+/// The place that a location describes, or `None`.
 fn place(location: cudaMemLocation) -> Option<Place> {
     match location.type_.0 {
         1 => Some(Place::Device(location.id)),
-        // The host, and nodes of its memory.
+        // The host, and NUMA nodes of the host.
         2..=4 => Some(Place::Host),
         _ => None,
     }
 }
 
-/// Before 13 a device stands where the location is, and the host is -1.
+/// Before 13 the argument is a device instead of a location, and -1 is the host.
 fn before_13(location: cudaMemLocation) -> Option<Place> {
     Some(match location.type_.0.cast_signed() {
         -1 => Place::Host,
@@ -38,7 +38,8 @@ pub(in crate::c_api) unsafe fn cudaMemPrefetchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     if loaded_as::major() < 13 {
-        // The stream stands where the flags are, of which half is seen: it is not looked at.
+        // The stream is in the place of the flags, of which only half is read, so it
+        // is ignored.
         return run(F::cudaMemPrefetchAsync, |call| {
             let place = before_13(location);
             call.runtime().prefetch(ptr as u64, count as u64, place)
@@ -110,7 +111,7 @@ pub(in crate::c_api) unsafe fn cudaMemRangeGetAttribute(
         let found = call
             .runtime()
             .range_attribute(ptr as u64, count as u64, attribute)?;
-        // SAFETY: not null, and the program promises room of this size.
+        // SAFETY: not null, and the program guarantees memory of this size.
         unsafe { write(out, found) };
         Ok(())
     })

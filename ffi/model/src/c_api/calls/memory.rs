@@ -1,4 +1,4 @@
-//! Memory: what the table does not have of it.
+//! Memory functions that are not in the table.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -83,7 +83,7 @@ pub(in crate::c_api) unsafe fn cudaHostAlloc(
     flags: c_uint,
 ) -> cudaError_t {
     run(F::cudaHostAlloc, |call| {
-        // Portable, mapped, write-combined.
+        // The flags are portable, mapped, and write-combined.
         const KNOWN: c_uint = 1 | 2 | 4;
         let out = not_null(ptr)?;
         if flags & !KNOWN != 0 {
@@ -106,7 +106,7 @@ pub(in crate::c_api) unsafe fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
     })
 }
 
-/// What rows of `cudaMallocPitch` are multiples of, as on the H200.
+/// The pitch of `cudaMallocPitch` is a multiple of this, as on the H200.
 const PITCH: usize = 512;
 
 pub(in crate::c_api) unsafe fn cudaMallocPitch(

@@ -1,9 +1,12 @@
-//! One function for each line of the table: from pointers to values and back.
+//! One function for each line of the table: it converts pointers to values and back.
 //!
-//! All are as unsafe as the C functions, under the same promise.
+//! All are as unsafe as the C functions, with the same requirements.
 
 #![allow(non_snake_case, reason = "the C names")]
-#![allow(clippy::missing_safety_doc, reason = "the module says it for all")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the module documentation contains it for all"
+)]
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -201,7 +204,7 @@ pub(super) unsafe fn cudaGraphAddMemAllocNode(
                 params.read_unaligned(),
             )
         };
-        // SAFETY: as above, for the descriptors that the parameters name.
+        // SAFETY: as above, for the descriptors to which the parameters point.
         let access = unsafe { access_descs(&given)? };
         let request = AllocRequest {
             alloc_type: given.pool_props.alloc_type,
@@ -222,7 +225,7 @@ pub(super) unsafe fn cudaGraphAddMemAllocNode(
     })
 }
 
-/// More descriptors than any machine has devices are refused unread (R28).
+/// More descriptors than any machine has devices are refused without reading them (R28).
 const MAX_ACCESS_DESCS: usize = 64;
 
 /// # Safety
@@ -281,8 +284,8 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
                 params.read_unaligned(),
             )
         };
-        // SAFETY: the program promises one pointer a parameter, each to a value of the
-        // parameter's size.
+        // SAFETY: the program guarantees one pointer for each parameter, to a value
+        // of the parameter's size.
         let (request, arguments) = unsafe { kernel_request(call, given)? };
         let handle =
             call.runtime()
@@ -293,7 +296,7 @@ pub(super) unsafe fn cudaGraphAddKernelNode(
     })
 }
 
-/// The arguments of a launch, as a kernel node has them.
+/// The arguments of a launch, in the form of a kernel node's parameters.
 fn launch_params(
     func: *const c_void,
     grid_dim: dim3,
@@ -311,12 +314,12 @@ fn launch_params(
     }
 }
 
-/// What a kernel node is to launch, with the values of its arguments. Policy: a packed
-/// argument buffer (`extra`) is not read.
+/// The launch of a kernel node, with the values of its arguments. A packed argument buffer
+/// (`extra`) is not simulated.
 ///
 /// # Safety
 ///
-/// As for [`kernel_arguments`], of the kernel that the parameters name.
+/// The same as for [`kernel_arguments`], for the kernel in the parameters.
 unsafe fn kernel_request(
     call: &mut Call<'_>,
     given: cudaKernelNodeParams,
@@ -395,8 +398,8 @@ pub(super) unsafe fn cudaGraphMemAllocNodeGetParams(
             type_: cudaMemLocationType::DEVICE,
             id: c_int::try_from(allocation.device).unwrap_or(c_int::MAX),
         };
-        // The descriptors stay where the node keeps them, as with the real one:
-        // valid until the graph is destroyed.
+        // As in the real runtime, the descriptors belong to the node, and are valid
+        // until the graph is destroyed.
         if !access.is_empty() {
             params.access_descs = access.as_ptr();
             params.access_desc_count = access.len();
@@ -416,7 +419,8 @@ pub(super) unsafe fn cudaGraphMemFreeNodeGetParams(
     run(F::cudaGraphMemFreeNodeGetParams, |call| {
         let out = not_null(dev_ptr_out)?.cast::<*mut c_void>();
         let address = call.runtime().free_node_address(node.0 as u64)?;
-        // SAFETY: not null, and the program promises room for a pointer.
+        // SAFETY: not null, and the program guarantees that a pointer can be
+        // written.
         unsafe { write(out, address as *mut c_void) };
         Ok(())
     })
@@ -472,7 +476,7 @@ pub(super) unsafe fn cudaDeviceGetGraphMemAttribute(
     run(F::cudaDeviceGetGraphMemAttribute, |call| {
         let bytes = call.runtime().graph_mem_attribute(device, attr)?;
         let out = not_null(value)?.cast::<u64>();
-        // SAFETY: not null, and the program promises room for a u64.
+        // SAFETY: not null, and the program guarantees that a u64 can be written.
         unsafe { write(out, bytes) };
         Ok(())
     })
@@ -486,7 +490,7 @@ pub(super) unsafe fn cudaDeviceSetGraphMemAttribute(
     run(F::cudaDeviceSetGraphMemAttribute, |call| {
         call.runtime().check_device(device)?;
         let value = not_null(value)?.cast::<u64>();
-        // SAFETY: not null, and the program promises a u64.
+        // SAFETY: not null, and the program guarantees a u64.
         let value = unsafe { value.read_unaligned() };
         call.runtime().set_graph_mem_attribute(device, attr, value)
     })
@@ -498,7 +502,7 @@ pub(super) unsafe fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
     })
 }
 
-// The simulated runtime's own
+// The functions that only the simulated runtime has.
 
 const DESCRIPTION: &CStr = match CStr::from_bytes_with_nul(
     concat!(
@@ -521,7 +525,8 @@ pub(super) unsafe fn cudartModelLiveObjects(counts: *mut c_ulonglong, capacity: 
     let all = live.to_array();
     if !counts.is_null() {
         for (index, &count) in all.iter().enumerate().take(capacity) {
-            // SAFETY: not null, and the program promises `capacity` places.
+            // SAFETY: not null, and the program guarantees an array of
+            // `capacity` elements.
             unsafe { write(counts.add(index), count) };
         }
     }

@@ -1,4 +1,4 @@
-//! Nodes that the table does not have: copies, memsets, host functions, events.
+//! Nodes whose functions are not in the table: copies, memsets, host functions, events.
 
 use core::ffi::c_void;
 
@@ -10,7 +10,7 @@ use crate::functions::FunctionId as F;
 use crate::objects::effects::{CopyRequest, Fill, HostCall};
 use crate::runtime::Outcome;
 
-/// What adding any node has in common: the dependencies, and the handle.
+/// The common part of adding a node: reading the dependencies, and writing the handle.
 ///
 /// # Safety
 ///
@@ -56,16 +56,17 @@ pub(in crate::c_api) unsafe fn cudaGraphAddMemcpyNode1D(
             };
             runtime.add_copy_node(graph.0 as u64, after, copy)
         };
-        // SAFETY: the program promises an array of this length and a place for the node.
+        // SAFETY: the program guarantees an array of this length and a pointer for
+        // the node.
         unsafe { add(call, node, graph, dependencies, dependency_count, copy) }
     })
 }
 
-/// `cuGraphAddMemcpyNode`, whose parameters the driver's side has read.
+/// `cuGraphAddMemcpyNode`, after the driver's function has read the parameters.
 ///
 /// # Safety
 ///
-/// As for the function.
+/// The same as for that function.
 pub(in crate::c_api) unsafe fn add_copy_node(
     node: *mut cudaGraphNode_t,
     graph: cudaGraph_t,
@@ -82,7 +83,7 @@ pub(in crate::c_api) unsafe fn add_copy_node(
     })
 }
 
-/// What a memset node writes.
+/// The parameters of a memset node.
 pub(super) fn fill_of(given: CUDA_MEMSET_NODE_PARAMS) -> Fill {
     Fill {
         address: given.dst,
@@ -134,7 +135,7 @@ pub(in crate::c_api) unsafe fn cudaGraphAddHostNode(
     })
 }
 
-/// A function of the program with what it is to be given.
+/// A function of the program with its argument.
 pub(super) fn host_call(function: CUhostFn, user_data: *mut c_void) -> HostCall {
     HostCall {
         function: function.map_or(0, |function| function as usize as u64),

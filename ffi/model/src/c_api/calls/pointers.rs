@@ -1,4 +1,4 @@
-//! What an address is, and memory of the program that devices reach.
+//! The attributes of addresses, and memory of the program that devices can access.
 
 use core::ffi::{c_uint, c_void};
 
@@ -14,7 +14,7 @@ pub(in crate::c_api) unsafe fn cudaHostRegister(
     flags: c_uint,
 ) -> cudaError_t {
     run(F::cudaHostRegister, |call| {
-        // Portable, mapped, of a device, only read.
+        // The flags are portable, mapped, I/O memory, and read-only.
         const KNOWN: c_uint = 1 | 2 | 4 | 8;
         if flags & !KNOWN != 0 {
             return Err(cudaError_t::INVALID_VALUE);

@@ -9,7 +9,7 @@ use crate::functions::FunctionId as F;
 use crate::objects::effects::Fill;
 use crate::runtime::{Outcome, Rows};
 
-/// What a copy of rows is given, in the order of the C functions.
+/// The arguments of a copy with rows, in the order of the C functions.
 fn rows(
     call: &mut Call<'_>,
     (to, to_pitch): (*mut c_void, usize),
@@ -18,7 +18,7 @@ fn rows(
     kind: cudaMemcpyKind,
 ) -> Outcome<Rows> {
     let (to, from) = (to as u64, from as u64);
-    // The direction is looked at first.
+    // The direction is checked first.
     let (to_side, from_side) = call.runtime().sides(kind, to, from)?;
     if height != 0 && width != 0 && (width > to_pitch || width > from_pitch) {
         // cudaErrorInvalidPitchValue
@@ -34,7 +34,7 @@ fn rows(
     })
 }
 
-/// A copy that the call waits for without a stream, and not in one.
+/// A copy that the call waits for if there is no stream.
 fn copy_rows(
     function: F,
     to: (*mut c_void, usize),

@@ -62,8 +62,8 @@ pub(in crate::c_api) unsafe fn cudaMemPoolGetAttribute(
     run(F::cudaMemPoolGetAttribute, |call| {
         let out = not_null(pool_value)?.cast::<u64>();
         let value = call.runtime().pool_attribute(mem_pool.0 as u64, attr)?;
-        // SAFETY: not null, and the program promises room for a u64, which every
-        // attribute is that the model answers.
+        // SAFETY: not null, and the program guarantees a u64. Every attribute that
+        // the simulated runtime supports is a u64.
         unsafe { write(out, value) };
         Ok(())
     })
@@ -79,7 +79,8 @@ pub(in crate::c_api) unsafe fn cudaMemPoolSetAttribute(
         if attr != cudaMemPoolAttr::RELEASE_THRESHOLD {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        // SAFETY: not null, and the program promises a u64, which this attribute is.
+        // SAFETY: not null, and the program guarantees a u64, which is the type of
+        // this attribute.
         let value = unsafe { value.read_unaligned() };
         call.runtime()
             .set_pool_attribute(mem_pool.0 as u64, attr, value)
@@ -102,7 +103,7 @@ pub(in crate::c_api) unsafe fn cudaMemcpyAsync(
             return Ok(());
         }
         let (to, from) = (not_null(dst)? as u64, not_null(src.cast_mut())? as u64);
-        // No memory is longer.
+        // No allocation can be larger.
         if count > isize::MAX as usize {
             return Err(cudaError_t::INVALID_VALUE);
         }
@@ -130,7 +131,7 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernel(
     run(F::cudaLaunchKernel, |call| {
         let device = call.thread.device;
         let given = launch_params(func, grid_dim, block_dim, shared_mem_bytes, args);
-        // SAFETY: the program promises one pointer a parameter.
+        // SAFETY: the program guarantees one pointer for each parameter.
         let (request, arguments) = unsafe { kernel_request(call, given)? };
         call.runtime()
             .launch_kernel(&request, arguments, stream.0 as u64, device)
@@ -141,8 +142,8 @@ pub(in crate::c_api) unsafe fn cudaLaunchKernel(
 ///
 /// # Safety
 ///
-/// `arguments` must be null or point at one pointer a parameter, each null or to a
-/// value of the parameter's size.
+/// `arguments` must be null or point to one pointer for each parameter. Each must be null
+/// or point to a value of the parameter's size.
 pub(in crate::c_api) unsafe fn kernel_arguments(
     sizes: &[usize],
     arguments: *mut *mut c_void,
@@ -156,8 +157,8 @@ pub(in crate::c_api) unsafe fn kernel_arguments(
         // SAFETY: the caller guarantees it; the index is below the count.
         let argument = not_null(unsafe { arguments.add(index).read_unaligned() })?;
         let room = values.add(bytes);
-        // SAFETY: the caller promises a value of this size, and the room has as many bytes
-        // at least.
+        // SAFETY: the caller guarantees a value of this size, and the words have at
+        // least as many bytes.
         unsafe {
             argument
                 .cast::<u8>()

@@ -1,4 +1,4 @@
-//! Variables of the program's kernels, which it names by a variable of its own.
+//! Variables of the program's kernels, which the program identifies by a host variable.
 
 use core::ffi::c_void;
 
@@ -15,7 +15,7 @@ use crate::runtime::Outcome;
 ///
 /// # Errors
 ///
-/// 13 (`cudaErrorInvalidSymbol`) for what is none.
+/// 13 (`cudaErrorInvalidSymbol`) if there is no such variable.
 fn variable(call: &mut Call<'_>, symbol: *const c_void) -> Outcome<(u64, u64)> {
     nvcc::variable_of(call.runtime(), symbol.addr() as u64).ok_or(cudaError_t(13))
 }
@@ -53,12 +53,12 @@ struct Copy {
     count: usize,
     offset: usize,
     kind: cudaMemcpyKind,
-    /// It goes to the variable.
+    /// Whether the variable is the destination.
     writes: bool,
 }
 
 impl Copy {
-    /// Makes it in a stream, and waits for it if the call does.
+    /// Makes the copy in a stream. With `waits`, the call waits for it.
     fn make(&self, call: &mut Call<'_>, stream: u64, waits: bool) -> Outcome {
         let (address, size) = variable(call, self.symbol)?;
         let allowed = match self.kind {
@@ -104,7 +104,7 @@ impl Copy {
     }
 }
 
-/// A copy that the call waits for without a stream, and not in one.
+/// A copy that the call waits for if there is no stream.
 fn copy(function: F, copy: &Copy, stream: Option<cudaStream_t>) -> cudaError_t {
     run(function, |call| match stream {
         None => copy.make(call, 0, true),

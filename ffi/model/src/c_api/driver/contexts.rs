@@ -80,7 +80,7 @@ pub(in crate::c_api) unsafe fn cuCtxCreate_v3(
     flags: c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    // Policy: execution affinity is not simulated.
+    // Execution affinity is not simulated.
     if num_params != 0 || !params_array.is_null() {
         return CUresult::NOT_SUPPORTED;
     }
@@ -94,7 +94,7 @@ pub(in crate::c_api) unsafe fn cuCtxCreate_v4(
     flags: c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    // Policy: execution affinity and graphics contexts are not simulated.
+    // Execution affinity and graphics contexts are not simulated.
     // SAFETY: the program promises null or parameters that can be read.
     if let Some(params) = unsafe { ctx_create_params.as_ref() }
         && (params.exec_affinity_param_count != 0 || !params.cig_params.is_null())
@@ -145,7 +145,7 @@ pub(in crate::c_api) unsafe fn cuCtxSetCurrent(ctx: CUcontext) -> CUresult {
     })
 }
 
-/// The runtime works on the device of the current context.
+/// Makes the runtime use the device of the current context.
 fn follow(call: &mut Call<'_>) {
     let thread = call.thread.number;
     let device = call.runtime().current_device(thread);
@@ -176,7 +176,7 @@ pub(in crate::c_api) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
     unsafe { current(flags, |call, thread| call.runtime().current_flags(thread)) }
 }
 
-/// Writes what there is to say of the current context.
+/// Writes a property of the current context.
 ///
 /// # Safety
 ///
@@ -195,7 +195,7 @@ unsafe fn current<T>(
     })
 }
 
-/// The version of the context interface, which every driver gives.
+/// The version of the context interface that every driver returns.
 const API_VERSION: c_uint = 3020;
 
 pub(in crate::c_api) unsafe fn cuCtxGetApiVersion(
@@ -215,7 +215,7 @@ pub(in crate::c_api) unsafe fn cuCtxGetApiVersion(
 
 pub(in crate::c_api) unsafe fn cuCtxSynchronize() -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: it takes no pointer.
+        // SAFETY: the function takes no pointer.
         unsafe { runtime::cudaDeviceSynchronize() }
     })
 }

@@ -39,7 +39,7 @@ pub(in crate::c_api) unsafe fn cuDeviceGetName(
         let properties = call.runtime().properties(dev)?;
         let length = properties.name.len().min(room.saturating_sub(1));
         if room > 0 {
-            // SAFETY: the program promises `len` bytes, more than are written.
+            // SAFETY: the program guarantees `len` bytes, and fewer are written.
             unsafe {
                 out.copy_from_nonoverlapping(properties.name.as_ptr(), length);
                 out.add(length).write(0);
@@ -82,7 +82,8 @@ pub(in crate::c_api) unsafe fn cuDeviceGetAttribute(
 ) -> CUresult {
     run(Needs::Init, |call| {
         let out = not_null(pi)?;
-        // The runtime's attributes are the driver's, under other names.
+        // The attributes of the runtime have the same numbers as those of the
+        // driver.
         let attribute = cudaDeviceAttr(attrib.0);
         let value = call.runtime().device_attribute(attribute, dev)?;
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! What the driver's calls have in common.
+//! The common parts of all driver calls.
 
 use cudart_ffi::{CUresult, cudaError_t};
 
@@ -6,18 +6,18 @@ use super::super::entry::{Call, begin, end};
 use crate::instance;
 use crate::runtime::Outcome;
 
-/// What has to be there before a call.
+/// The requirements of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     /// Nothing.
     Nothing,
-    /// `cuInit` was called.
+    /// `cuInit` must have been called.
     Init,
-    /// And a context is current.
+    /// In addition, a context must be current.
     Context,
 }
 
-/// Runs a call that only the driver has.
+/// Runs a call that exists only in the driver.
 pub(super) fn run(needs: Needs, body: impl FnOnce(&mut Call<'_>) -> Outcome) -> CUresult {
     let (instance, thread) = instance::current();
     let mut call = begin(&instance, thread);
@@ -26,8 +26,8 @@ pub(super) fn run(needs: Needs, body: impl FnOnce(&mut Call<'_>) -> Outcome) -> 
     result_of(result.err().unwrap_or(cudaError_t::SUCCESS))
 }
 
-/// Runs a call that the runtime has as well. What it returns is no error of the runtime
-/// to remember.
+/// Runs a call that the runtime also has. Its error does not become the last error of the
+/// runtime.
 pub(super) fn as_runtime(needs: Needs, body: impl FnOnce() -> cudaError_t) -> CUresult {
     let (instance, thread) = instance::current();
     let mut call = begin(&instance, thread);
@@ -62,13 +62,13 @@ fn ready(call: &mut Call<'_>, needs: Needs) -> Outcome {
     Ok(())
 }
 
-/// The driver's code for one of the runtime's. Most are equal; the runtime has some of
-/// its own.
+/// The driver's code for a code of the runtime. Most are equal, but some exist only in the
+/// runtime.
 fn result_of(code: cudaError_t) -> CUresult {
     match code.0 {
-        // Launch configuration, copy direction.
+        // Invalid launch configuration, invalid copy direction.
         9 | 21 => CUresult::INVALID_VALUE,
-        // Device function.
+        // Invalid device function.
         98 => CUresult::INVALID_HANDLE,
         other => CUresult(other),
     }

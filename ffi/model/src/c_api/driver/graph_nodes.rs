@@ -12,7 +12,7 @@ use super::kernels::{given_params, given_params_v2};
 use crate::objects::effects::{CopyRequest, Side};
 use crate::runtime::Outcome;
 
-// What the driver and the runtime both have under names of their own is laid out alike.
+// Types that the driver and the runtime have under different names have the same layout.
 const _: () =
     assert!(size_of::<CUDA_MEM_ALLOC_NODE_PARAMS>() == size_of::<cudaMemAllocNodeParams>());
 
@@ -110,7 +110,7 @@ pub(in crate::c_api) unsafe fn cuGraphAddMemcpyNode(
     })
 }
 
-/// Checks the context that a node is to run in; null is taken (H200, driver 580).
+/// Checks the context in which a node is to run. Null is accepted (H200, driver 580).
 fn node_context(call: &mut Call<'_>, ctx: CUcontext) -> Outcome {
     if ctx.is_null() {
         return Ok(());
@@ -118,7 +118,7 @@ fn node_context(call: &mut Call<'_>, ctx: CUcontext) -> Outcome {
     call.runtime().check_context(ctx.0 as u64)
 }
 
-/// The one row that a copy has. Policy: copies of several rows are not simulated.
+/// The only row of a copy. Copies of several rows are not simulated.
 fn row_of(params: &CUDA_MEMCPY3D) -> Outcome<CopyRequest> {
     if params.width_in_bytes == 0 || params.height == 0 || params.depth == 0 {
         return Err(cudaError_t::INVALID_VALUE);

@@ -1,4 +1,4 @@
-//! Graphs: making, asking, instantiating, launching.
+//! Graphs: creation, queries, instantiation and launch.
 
 use core::ffi::{c_char, c_uint, c_ulonglong};
 
@@ -102,7 +102,7 @@ pub(in crate::c_api) unsafe fn cuGraphInstantiate_v2(
         unsafe { write(error_node, CUgraphNode::NULL) };
     }
     if !log_buffer.is_null() && buffer_size > 0 {
-        // SAFETY: not null, and the program promises so many bytes.
+        // SAFETY: not null, and the program guarantees this number of bytes.
         unsafe { log_buffer.write(0) };
     }
     code
@@ -162,7 +162,7 @@ pub(in crate::c_api) unsafe fn cuGraphExecUpdate(
     update_result_out: *mut CUgraphExecUpdateResult,
 ) -> CUresult {
     let mut info = CUgraphExecUpdateResultInfo::zeroed();
-    // SAFETY: the place is ours.
+    // SAFETY: the pointer is to a local variable.
     let code = unsafe { cuGraphExecUpdate_v2(exec, graph, &raw mut info) };
     let written = run(Needs::Nothing, |_| {
         let (node_out, result_out) = (not_null(error_node_out)?, not_null(update_result_out)?);

@@ -1,14 +1,16 @@
 //! The library that `CUDA_INJECTION64_PATH` names: the driver loads it when it is
-//! initialised, and calls its `InitializeInjection`.
+//! initialized, and calls its `InitializeInjection`.
 
 use core::ffi::c_int;
 use std::sync::Once;
 
 static ONCE: Once = Once::new();
 
-/// Loads the library, once in a process and without a lock held: it makes calls itself.
+/// Loads the library, once in a process. No lock may be held, because the library itself
+/// makes calls.
 pub(in crate::c_api) fn load_once() {
-    // `is_completed` first: the library's own calls come here while it starts.
+    // `is_completed` is checked first, because the library's own calls lead here while
+    // it starts.
     thread_local! {
         static LOADING: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
     }
@@ -28,12 +30,12 @@ pub(in crate::c_api) fn load_once() {
 }
 
 fn load(path: &std::ffi::OsStr) {
-    // SAFETY: the person who set the variable asks for this library's initialisers.
+    // SAFETY: whoever set the variable wants the initialisers of this library to run.
     let Ok(library) = (unsafe { libloading::Library::new(path) }) else {
-        // The driver says nothing either: a tool that was not loaded has no words here.
+        // Like the driver, no message is printed if the library cannot be loaded.
         return;
     };
-    // SAFETY: the name stands for a function without arguments in such a library.
+    // SAFETY: in such a library, this name is that of a function without arguments.
     let initialize = unsafe {
         library.get::<unsafe extern "C" fn() -> c_int>(c"InitializeInjection".to_bytes_with_nul())
     };
@@ -41,12 +43,12 @@ fn load(path: &std::ffi::OsStr) {
         // SAFETY: as above.
         unsafe { initialize() };
     }
-    // It stays for the life of the process.
+    // The library stays loaded until the process ends.
     core::mem::forget(library);
 }
 
-/// Whether the program has more rights than the person who started it (setuid): then
-/// the environment names no library to load.
+/// Whether the program has more rights than the user who started it (setuid). The
+/// environment must then not name a library to load.
 fn runs_for_somebody_else() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -56,12 +58,12 @@ fn runs_for_somebody_else() -> bool {
             fn getauxval(kind: c_ulong) -> c_ulong;
         }
         const AT_SECURE: c_ulong = 23;
-        // SAFETY: it reads a value that the kernel gave to the process.
+        // SAFETY: the function reads a value that the kernel passed to the process.
         unsafe { getauxval(AT_SECURE) != 0 }
     }
     #[cfg(not(target_os = "linux"))]
     {
-        // No way to know: better not.
+        // There is no way to find out, so no library is loaded.
         true
     }
 }

@@ -33,7 +33,8 @@ pub(in crate::c_api) unsafe fn cuModuleLoadDataEx(
         let out = not_null(module)?;
         // SAFETY: the program promises code that can be read.
         let ptx = unsafe { runtime::ptx_of(image)? };
-        // What has nothing of PTX is no image at all (H200, driver 580).
+        // A text without a PTX directive counts as an invalid image (H200, driver
+        // 580).
         if !ptx.contains(".version") {
             return Err(INVALID_IMAGE);
         }
@@ -44,8 +45,9 @@ pub(in crate::c_api) unsafe fn cuModuleLoadDataEx(
                 Ok(())
             }
             Err(refused) => {
-                // SAFETY: the program promises arrays of this length, and the buffer that
-                // they name; the options are the same integers as the runtime's.
+                // SAFETY: the program guarantees arrays of this length, and
+                // the buffer to which they point. The options have the same
+                // values as the runtime's.
                 unsafe {
                     runtime::log_error(options.cast(), option_values, num_options, &refused.log);
                 }
@@ -71,7 +73,7 @@ pub(in crate::c_api) unsafe fn cuModuleGetFunction(
         // SAFETY: the program promises a NUL-terminated name.
         let name = unsafe { string(name)? };
         let found = call.runtime().module_function(module.0 as u64, &name);
-        // Where there is none, null is written (H200, driver 580).
+        // If there is no such function, null is written (H200, driver 580).
         let handle = found.unwrap_or(0);
         // SAFETY: as above.
         unsafe { write(out, CUfunction(handle as *mut c_void)) };
@@ -160,7 +162,7 @@ pub(in crate::c_api) unsafe fn cuKernelGetFunction(
     })
 }
 
-/// Writes the name of a kernel, which stays while its module is loaded.
+/// Writes the name of a kernel. The string is valid while its module is loaded.
 ///
 /// # Safety
 ///
@@ -209,7 +211,7 @@ pub(in crate::c_api) unsafe fn cuLaunchKernel(
     let mut kernel = 0;
     let found = run(Needs::Context, |call| {
         if !extra.is_null() {
-            // Policy: a packed argument buffer is not read.
+            // A packed argument buffer is not simulated.
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         kernel = call.runtime().driver_kernel(function.0 as u64)?;
@@ -243,7 +245,8 @@ pub(in crate::c_api) unsafe fn cuLaunchKernel(
     })
 }
 
-/// The runtime's parameters of a kernel node for those of the driver's first version.
+/// Converts parameters of a kernel node in the driver's first version to those of the
+/// runtime.
 ///
 /// # Safety
 ///
@@ -264,11 +267,12 @@ pub(super) unsafe fn given_params(
     all.shared_mem_bytes = given.shared_mem_bytes;
     all.kernel_params = given.kernel_params;
     all.extra = given.extra;
-    // SAFETY: the parameters are ours.
+    // SAFETY: the pointer is to a local variable.
     unsafe { given_params_v2(call, &raw const all) }
 }
 
-/// The runtime's parameters of a kernel node for those of the driver's second version.
+/// Converts parameters of a kernel node in the driver's second version to those of the
+/// runtime.
 ///
 /// # Safety
 ///
@@ -312,7 +316,7 @@ pub(in crate::c_api) unsafe fn cuGraphKernelNodeGetParams(
     if node_params.is_null() {
         return CUresult::INVALID_VALUE;
     }
-    // SAFETY: the place is ours.
+    // SAFETY: the pointer is to a local variable.
     let code = unsafe { cuGraphKernelNodeGetParams_v2(node, &raw mut all) };
     if code.is_success() {
         let params = CUDA_KERNEL_NODE_PARAMS_v1 {
@@ -339,7 +343,7 @@ pub(in crate::c_api) unsafe fn cuGraphKernelNodeGetParams_v2(
 ) -> CUresult {
     let mut found = cudaKernelNodeParams::zeroed();
     let code = as_runtime(Needs::Init, || {
-        // SAFETY: the place is ours.
+        // SAFETY: the pointer is to a local variable.
         unsafe { runtime::cudaGraphKernelNodeGetParams(node, &raw mut found) }
     });
     if !code.is_success() {

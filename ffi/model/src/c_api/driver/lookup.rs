@@ -16,7 +16,7 @@ pub(super) struct Entry {
     pub(super) twin: Option<*const c_void>,
 }
 
-/// What a search gives: the address, or why there is none.
+/// Looks up a name: the address, or the reason why there is none.
 fn find(
     symbol: &str,
     version: u32,
@@ -38,8 +38,8 @@ fn find(
     }
 }
 
-/// The search of both functions: the second writes null where it finds nothing, the first
-/// leaves the place as it is (H200, driver 580).
+/// The common part of both versions of the function. If nothing is found, the second
+/// version writes null, and the first writes nothing (H200, driver 580).
 ///
 /// # Safety
 ///
@@ -81,7 +81,8 @@ pub(in crate::c_api) unsafe fn cuGetProcAddress(
 ) -> CUresult {
     run(Needs::Nothing, |call| {
         let driver_version = call.runtime().profile().driver_version;
-        // SAFETY: the program promises a C string and a place for the address.
+        // SAFETY: the program guarantees a C string and a pointer that can be
+        // written.
         let result = unsafe { search(symbol, pfn, cuda_version, flags, driver_version, false)? };
         match result {
             CUdriverProcAddressQueryResult::SUCCESS => Ok(()),

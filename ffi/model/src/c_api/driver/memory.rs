@@ -18,11 +18,11 @@ pub(in crate::c_api) unsafe fn cuMemGetInfo_v2(free: *mut usize, total: *mut usi
 
 pub(in crate::c_api) unsafe fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize) -> CUresult {
     if bytesize == 0 {
-        // The runtime gives null for no bytes, the driver an error.
+        // For 0 bytes, the runtime returns null and the driver an error.
         return run(Needs::Context, |_| Err(cudaError_t::INVALID_VALUE));
     }
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller guarantees it; an address fits where a pointer does.
+        // SAFETY: the caller guarantees it; an address has the size of a pointer.
         unsafe { runtime::cudaMalloc(dptr.cast(), bytesize) }
     })
 }
@@ -45,7 +45,7 @@ pub(in crate::c_api) unsafe fn cuMemAllocPitch_v2(
 
 pub(in crate::c_api) unsafe fn cuMemFree_v2(dptr: CUdeviceptr) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: it takes an address, which is looked up.
+        // SAFETY: the function takes an address, which is only looked up.
         unsafe { runtime::cudaFree(dptr as *mut c_void) }
     })
 }
@@ -84,7 +84,7 @@ pub(in crate::c_api) unsafe fn cuMemAllocManaged(
     flags: c_uint,
 ) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: the caller guarantees it; an address fits where a pointer does.
+        // SAFETY: the caller guarantees it; an address has the size of a pointer.
         unsafe { runtime::cudaMallocManaged(dptr.cast(), bytesize, flags) }
     })
 }
@@ -124,7 +124,7 @@ pub(in crate::c_api) unsafe fn cuMemPoolTrimTo(
     min_bytes_to_keep: usize,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: it takes no pointer.
+        // SAFETY: the function takes no pointer.
         unsafe { runtime::cudaMemPoolTrimTo(pool, min_bytes_to_keep) }
     })
 }
@@ -153,11 +153,11 @@ pub(in crate::c_api) unsafe fn cuMemPoolSetAttribute(
 
 // Copies
 
-/// A copy, waited for or in a stream.
+/// A copy, in a stream or, without one, synchronously.
 ///
 /// # Safety
 ///
-/// The program's side must be valid for reading or writing so many bytes.
+/// The host side must be valid for reading or writing `bytes` bytes.
 unsafe fn copy(
     to: u64,
     from: u64,

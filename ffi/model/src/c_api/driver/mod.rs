@@ -1,11 +1,14 @@
 //! The driver's functions under their C names, on the same state as the runtime's.
 //!
 //! Most driver functions are a runtime function with two more conditions: `cuInit` was
-//! called, and a context is current. `entry` checks those, and the runtime function
-//! does the rest.
+//! called, and a context is current. `entry` checks these conditions, and the runtime
+//! function does the rest.
 
 #![allow(non_snake_case, reason = "the C names")]
-#![allow(clippy::missing_safety_doc, reason = "the C functions say it for all")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the documentation of the C functions contains it"
+)]
 
 mod contexts;
 mod devices;
@@ -50,7 +53,7 @@ macro_rules! twin {
         ///
         /// # Safety
         ///
-        /// As for the function itself.
+        /// The same as for the function itself.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
         pub unsafe extern "C" fn $twin($($arg: $ty),*) -> CUresult {
@@ -76,8 +79,8 @@ macro_rules! export {
             ///
             /// # Safety
             ///
-            /// As CUDA documents the function: pointers must be null or valid for
-            /// what the call reads and writes. Handles may be anything.
+            /// As CUDA documents the function: pointers must be null or valid
+            /// for what the call reads and writes. Handles may have any value.
             #[unsafe(no_mangle)]
             #[allow(clippy::too_many_arguments, reason = "the C prototype has them")]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> CUresult {

@@ -18,7 +18,7 @@ unsafe fn device_of(prop: *const CUmemAllocationProp) -> Outcome<i32> {
     if prop.type_ != CUmemAllocationType::PINNED {
         return Err(cudaError_t::INVALID_VALUE);
     }
-    // Policy: only a device's memory is simulated.
+    // Only device memory is simulated.
     if prop.location.type_ != CUmemLocationType::DEVICE {
         return Err(cudaError_t::NOT_SUPPORTED);
     }
@@ -80,7 +80,8 @@ pub(in crate::c_api) unsafe fn cuMemAddressReserve(
         if flags != 0 {
             return Err(cudaError_t::INVALID_VALUE);
         }
-        // The address that a program asks for is a wish, which none has to grant.
+        // The address that a program requests is only a hint, which is not used
+        // here.
         let address = call
             .runtime()
             .address_reserve(size as u64, alignment as u64)?;
@@ -104,7 +105,7 @@ pub(in crate::c_api) unsafe fn cuMemMap(
     flags: c_ulonglong,
 ) -> CUresult {
     run(Needs::Init, |call| {
-        // As with the driver so far: an allocation is mapped whole.
+        // As with the driver so far, only a whole allocation can be mapped.
         if flags != 0 || offset != 0 {
             return Err(cudaError_t::INVALID_VALUE);
         }

@@ -30,7 +30,7 @@ pub(in crate::c_api) unsafe fn cuStreamCreateWithPriority(
 
 pub(in crate::c_api) unsafe fn cuStreamDestroy_v2(stream: CUstream) -> CUresult {
     as_runtime(Needs::Context, || {
-        // SAFETY: it takes a handle, which is looked up.
+        // SAFETY: the function takes a handle, which is only looked up.
         unsafe { runtime::cudaStreamDestroy(stream) }
     })
 }
@@ -240,7 +240,8 @@ pub(in crate::c_api) unsafe fn cuThreadExchangeStreamCaptureMode(
     mode: *mut CUstreamCaptureMode,
 ) -> CUresult {
     as_runtime(Needs::Init, || {
-        // SAFETY: the caller guarantees it; both modes are the same integers.
+        // SAFETY: the caller guarantees it; both types of modes are the same
+        // integers.
         unsafe { runtime::cudaThreadExchangeStreamCaptureMode(mode.cast()) }
     })
 }

@@ -1,4 +1,4 @@
-//! Of the driver.
+//! The names of driver functions that are not simulated.
 
 use cudart_ffi::CUresult;
 

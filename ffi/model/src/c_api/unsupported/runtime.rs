@@ -1,4 +1,4 @@
-//! Of the runtime.
+//! The names of runtime functions that are not simulated.
 
 use cudart_ffi::cudaError_t;
 

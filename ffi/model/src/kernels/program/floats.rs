@@ -1,4 +1,4 @@
-//! Floating-point arithmetic on the numbers of all threads of a warp at once, and conversions.
+//! Floating-point arithmetic and conversions, for all threads of a warp at once.
 
 use std::array::from_fn;
 
@@ -35,7 +35,8 @@ pub(super) fn float<const N: usize>(
                 Float::Logarithm => a.log2(),
                 Float::HyperbolicTangent => a.tanh(),
             };
-            // What is no number, made of numbers, has no sign on a GPU.
+            // If the operands are numbers and the result is NaN, the NaN has no
+            // sign on a GPU.
             let result = match result.is_nan() && of_numbers {
                 true => f64::NAN.abs(),
                 false => result,
@@ -43,7 +44,7 @@ pub(super) fn float<const N: usize>(
             finish_double(result, mode)
         });
     }
-    // The loops that most kernels consist of.
+    // A separate loop for the default mode, which most kernels use.
     if mode == Mode::default() {
         let [a, b, _] = all;
         match how {
@@ -75,7 +76,7 @@ pub(super) fn float<const N: usize>(
                 Float::Most => a.max(b),
                 Float::SquareRoot => a.sqrt(),
                 Float::Reciprocal => 1.0 / a,
-                // In more digits than the result has.
+                // Computed with more digits than the result has.
                 Float::ReciprocalRoot => (1.0 / f64::from(a).sqrt()) as f32,
                 Float::Sine => f64::from(a).sin() as f32,
                 Float::Cosine => f64::from(a).cos() as f32,
@@ -103,7 +104,7 @@ fn finish_double(number: f64, mode: Mode) -> u64 {
     if mode.half { bits & !0xffff_ffff } else { bits }
 }
 
-/// A GPU has one result that is not a number.
+/// A GPU has only one NaN as result.
 #[inline(always)]
 fn canonical(number: f32) -> f32 {
     if number.is_nan() {
@@ -121,8 +122,8 @@ fn flushed(number: f32) -> f32 {
     }
 }
 
-/// A result that is not rounded to the nearest: the exact one is known as a double and
-/// what that lacks.
+/// A result that is not rounded to the nearest. The exact result is given as a double and a
+/// remainder.
 fn directed(how: Float, round: Direction, [a, b, c]: [f32; 3]) -> f32 {
     let [a, b, c] = [a, b, c].map(f64::from);
     let (left, right) = match how {
@@ -187,7 +188,7 @@ pub(super) fn to_integer<const N: usize>(
             };
         }
         let number = whole(number, round);
-        // `as` keeps to what the type has.
+        // `as` saturates to the range of the type.
         match (target.bits, target.signed) {
             (8, true) => (number as i8).put(),
             (16, true) => (number as i16).put(),

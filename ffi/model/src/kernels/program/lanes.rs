@@ -1,7 +1,7 @@
-//! Arithmetic on the numbers of all threads of a warp at once.
+//! Integer arithmetic, for all threads of a warp at once.
 //!
-//! A register has 64 bits. What reads it takes as many of them as its type has, so that
-//! what stands above does not matter.
+//! A register has 64 bits. An instruction reads as many of them as its type has, so the
+//! higher bits do not matter.
 
 use std::array::from_fn;
 
@@ -11,11 +11,11 @@ use super::operation::{Atomic, Binary, Carry, Float, Mode, Order, Ternary, Test,
 /// A register of each thread of a warp.
 pub(super) type Lanes<const N: usize> = [u64; N];
 
-/// A number as a register has it.
+/// A number type of PTX.
 pub(super) trait Number: Copy {
     fn get(bits: u64) -> Self;
     fn put(self) -> u64;
-    /// Whether it is below zero, which only signed integers are asked.
+    /// Whether the number is negative. Used only for signed integers.
     fn is_negative(self) -> bool;
 }
 
@@ -32,7 +32,8 @@ macro_rules! numbers {
             }
             #[inline(always)]
             fn is_negative(self) -> bool {
-                // As wide as any, so that the comparison is one for unsigned numbers, too.
+                // Converted to a type that contains all numbers, so that the
+                // comparison is also valid for unsigned ones.
                 i128::from(self) < 0
             }
         }
@@ -92,7 +93,7 @@ fn zip3<T: Number, R: Number, const N: usize>(
     from_fn(|i| f(T::get(a[i]), T::get(b[i]), T::get(c[i])).put())
 }
 
-/// Does one thing for each integer type. A predicate is computed with as a byte.
+/// Evaluates an expression for each integer type. A predicate is treated as a byte.
 macro_rules! for_type {
     ($of:expr, $T:ident, $Wide:ident => $body:expr) => {
         match ($of.bits, $of.signed) {
@@ -140,7 +141,7 @@ macro_rules! for_type {
     };
 }
 
-/// The type's numbers in 64 bits.
+/// The numbers of one type, converted to 64 bits.
 pub(super) fn converted<const N: usize>(
     from: &Lanes<N>,
     source: Type,
@@ -178,7 +179,7 @@ pub(super) fn converted<const N: usize>(
 
 pub(super) fn unary<const N: usize>(how: Unary, of: Type, a: &Lanes<N>) -> Lanes<N> {
     if of.bits == 1 {
-        // `not.pred` is all that there is.
+        // `not.pred` is the only such instruction.
         return from_fn(|i| u64::from(a[i] & 1 == 0));
     }
     for_type!(of, T, _W => match how {
@@ -202,7 +203,10 @@ pub(super) fn unary<const N: usize>(how: Unary, of: Type, a: &Lanes<N>) -> Lanes
     })
 }
 
-#[allow(clippy::unnecessary_cast, reason = "it is one for the other types")]
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the cast is needed for the other types"
+)]
 pub(super) fn binary<const N: usize>(
     how: Binary,
     of: Type,
@@ -221,12 +225,13 @@ pub(super) fn binary<const N: usize>(
         Binary::Multiply => zip(a, b, T::wrapping_mul),
         Binary::MultiplyHigh => zip(a, b, |a: T, b: T| ((a as W * b as W) >> T::BITS) as T),
         Binary::MultiplyWide => zip(a, b, |a: T, b: T| (a as W).wrapping_mul(b as W) as u64),
-        // What division by zero gives was seen on a GPU; no document says it.
+        // The result of a division by zero was measured on a GPU; it is not
+        // documented.
         Binary::Divide => zip(a, b, |a: T, b: T| if b == 0 { !0 } else { a.wrapping_div(b) }),
         Binary::Remainder => zip(a, b, |a: T, b: T| if b == 0 { a } else { a.wrapping_rem(b) }),
         Binary::Least => zip(a, b, |a: T, b: T| a.min(b)),
         Binary::Most => zip(a, b, |a: T, b: T| a.max(b)),
-        // A shift by the width or more leaves nothing but the sign.
+        // After a shift by at least the width, only the sign remains.
         Binary::ShiftLeft => from_fn(|i| {
             T::get(a[i]).checked_shl(b[i] as u32).unwrap_or(0).put()
         }),
@@ -240,7 +245,10 @@ pub(super) fn binary<const N: usize>(
     })
 }
 
-#[allow(clippy::unnecessary_cast, reason = "it is one for the other types")]
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the cast is needed for the other types"
+)]
 pub(super) fn ternary<const N: usize>(how: Ternary, of: Type, all: [&Lanes<N>; 3]) -> Lanes<N> {
     let [a, b, c] = all;
     match how {
@@ -267,7 +275,7 @@ pub(super) fn ternary<const N: usize>(how: Ternary, of: Type, all: [&Lanes<N>; 3
                 return 0;
             }
             let bits = length.min(if of.signed { width } else { 64 }) as u32;
-            // A field that reaches beyond the top is filled with the sign.
+            // Bits of a field beyond the highest bit are filled with the sign.
             let field = Type {
                 bits,
                 signed: of.signed,
@@ -420,7 +428,7 @@ pub(super) fn compare<const N: usize>(test: Test, a: &Lanes<N>, b: &Lanes<N>) ->
     }
 }
 
-/// What an atomic operation leaves in memory.
+/// The new value in memory after an atomic operation.
 pub(super) fn atomic(how: Atomic, of: Type, old: u64, b: u64, c: u64) -> u64 {
     let one = |value: u64| [value];
     let [result] = match how {

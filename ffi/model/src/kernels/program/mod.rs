@@ -1,10 +1,10 @@
-//! Kernels that the simulated runtime can run: PTX with integers, floating-point numbers,
-//! global, shared and local memory, atomics, barriers, votes and shuffles, calls of functions
-//! of its own, `printf` and `cudaGraphSetConditional`.
+//! Kernels that the simulated runtime can execute: PTX with integers, floating-point
+//! numbers, global, shared and local memory, atomics, barriers, votes, shuffles, calls of
+//! functions in the same PTX, `printf` and `cudaGraphSetConditional`.
 //!
-//! The threads of a warp run in step, the warps of a block in turn until all wait at a
-//! barrier, and blocks one after the other. An entry with any other instruction has no
-//! [`Program`]: it takes its time and writes nothing.
+//! The threads of a warp run in lockstep. The warps of a block run in turn until all wait
+//! at a barrier, and blocks run one after the other. A kernel with any other instruction
+//! has no [`Program`]: it takes its time and writes nothing.
 
 mod floats;
 mod lanes;
@@ -21,51 +21,52 @@ pub use unit::{Unit, Variable};
 use operation::{Instruction, Operation, Reg};
 use warp::{Block, State, Votes, Warp};
 
-/// Where shared memory begins in generic addresses: no other memory is there. Local memory
-/// follows, and both repeat at multiples of [`WINDOW_BYTES`].
+/// The generic address at which shared memory begins, far from all other memory. Local
+/// memory follows. Both are repeated at multiples of [`WINDOW_BYTES`].
 const SHARED_WINDOW: u64 = 1 << 60;
 const LOCAL_WINDOW: u64 = 2 << 60;
 const WINDOW_BYTES: u64 = 1 << 60;
 
-/// A kernel's instructions, and what its threads need.
+/// The instructions of a kernel, and the registers and memory that its threads need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     instructions: Vec<Instruction>,
-    /// Registers of a thread.
+    /// The number of registers of a thread.
     registers: usize,
-    /// Registers that hold a number, and those that hold a special register.
+    /// Registers with a constant number.
     numbers: Vec<(Reg, u64)>,
     specials: Vec<(Reg, Special)>,
-    /// Shared memory of a block, without the dynamic part.
+    /// Static shared memory of a block, in bytes.
     shared_bytes: usize,
-    /// Local memory of a thread.
+    /// Local memory of a thread, in bytes.
     local_bytes: usize,
 }
 
-/// Memory and the device, as kernels see them.
+/// The memory and the functions that a kernel uses.
 pub trait Memory {
     /// The `bytes` (1, 2, 4 or 8) at an address, as a number.
     fn load(&mut self, address: u64, bytes: usize) -> u64;
-    /// Writes the low `bytes` of a number. Returns how many instructions that counts as,
-    /// beside the store itself: a store that makes the host's memory grow counts more.
+    /// Writes the low `bytes` bytes of a number. Returns how many instructions the
+    /// store counts as, in addition to itself: a store that allocates host memory
+    /// counts as more.
     fn store(&mut self, address: u64, bytes: usize, value: u64) -> u64;
-    /// `cudaGraphSetConditional`: sets the value that a conditional node looks at.
+    /// `cudaGraphSetConditional`: sets the value of a condition.
     fn set_condition(&mut self, handle: u64, value: u32);
-    /// `printf`: takes the text that a thread writes.
+    /// `printf`: receives the text that a thread writes.
     fn print(&mut self, text: &[u8]);
 }
 
 /// The values of a kernel's arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// The bytes of each argument, filled up to a multiple of 8.
+    /// The bytes of each argument, padded to a multiple of 8.
     words: Vec<u64>,
-    /// Where each argument begins in `words`.
+    /// The index in `words` at which each argument begins.
     starts: Vec<usize>,
 }
 
 impl Arguments {
-    /// Adds an argument of so many bytes, and returns room for them.
+    /// Adds an argument of `bytes` bytes, and returns the words for its value.
     pub fn add(&mut self, bytes: usize) -> &mut [u64] {
         let start = self.words.len();
         self.starts.push(start);
@@ -79,19 +80,19 @@ impl Arguments {
         self.words.get(*self.starts.get(index)?).copied()
     }
 
-    /// All arguments, each from a multiple of 8 bytes on.
+    /// All arguments. Each begins at a multiple of 8 bytes.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Where each argument begins in [`words`](Self::words).
+    /// The index in [`words`](Self::words) at which each argument begins.
     #[must_use]
     pub fn starts(&self) -> &[usize] {
         &self.starts
     }
 
-    /// Bytes of an argument, as a number; 0 outside of it.
+    /// Bytes of an argument, as a number. Bytes outside of the argument are 0.
     fn load(&self, index: usize, offset: usize, bytes: usize) -> u64 {
         let Some(&start) = self.starts.get(index) else {
             return 0;
@@ -128,39 +129,41 @@ impl FromIterator<u64> for Arguments {
 /// A launch of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch<'a> {
-    /// Blocks in each dimension.
+    /// The number of blocks in each dimension.
     pub grid: [u32; 3],
-    /// Threads of a block in each dimension.
+    /// The number of threads per block in each dimension.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
     /// The arguments.
     pub arguments: &'a Arguments,
 }
 
-/// A program that did not end within what it was allowed.
+/// A kernel used up its budget of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
-/// A register that the hardware sets.
+/// A special register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Special {
-    /// The thread in its block, by dimension; the block; threads of a block; blocks.
+    /// By dimension: the index of the thread, the index of the block, the number of
+    /// threads per block, the number of blocks.
     Thread(usize),
     Block(usize),
     Threads(usize),
     Blocks(usize),
-    /// The thread in its warp, the warp in its block, warps of a block.
+    /// The index of the thread in its warp, the index of the warp in its block, the
+    /// number of warps.
     Lane,
     Warp,
     Warps,
-    /// Threads of the warp that are equal, below, or above in number.
+    /// The threads of the warp with an equal, lower or higher index, as a mask.
     Equal,
     Less,
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// Shared memory of a block: dynamic.
+    /// The size of dynamic shared memory.
     DynamicShared,
 }
 
@@ -191,7 +194,7 @@ impl Special {
         })
     }
 
-    /// Its value in a thread, which is counted in its block.
+    /// Its value for a thread, given by its index in the block.
     fn value(self, launch: &Launch<'_>, block: [u32; 3], thread: u32) -> u64 {
         let [x, y, _] = launch.block;
         let place = [thread % x, thread / x % y, thread / x / y];
@@ -217,20 +220,20 @@ impl Special {
 }
 
 impl Program {
-    /// Shared memory of a block, without the dynamic part.
+    /// Static shared memory of a block, in bytes.
     #[must_use]
     pub fn shared_bytes(&self) -> u32 {
         u32::try_from(self.shared_bytes).unwrap_or(u32::MAX)
     }
 
-    /// Local memory of a thread.
+    /// Local memory of a thread, in bytes.
     #[must_use]
     pub fn local_bytes(&self) -> u32 {
         u32::try_from(self.local_bytes).unwrap_or(u32::MAX)
     }
 
-    /// Whether it can change memory or a condition, or writes text. One that cannot need not
-    /// be run.
+    /// Whether it can change memory or a condition, or write text. If not, it need not
+    /// be executed.
     #[must_use]
     pub fn stores(&self) -> bool {
         self.instructions.iter().any(|instruction| {
@@ -244,20 +247,22 @@ impl Program {
         })
     }
 
-    /// Runs all threads of a launch, whose extents are those that a device takes; `budget`
-    /// is how many instructions they may take, that is for each thread, and is what is left
-    /// of them afterwards. Starting a thread counts as one as well.
+    /// Runs all threads of a launch, whose dimensions must be valid for the device.
+    /// `budget` is the number of instructions that they may execute, counted per
+    /// thread; afterwards it is what is left. Starting a thread counts as one
+    /// instruction.
     ///
     /// # Errors
     ///
-    /// When the budget is used up.
+    /// [`TooLong`] if the budget is used up.
     pub fn run(
         &self,
         launch: Launch<'_>,
         memory: &mut impl Memory,
         budget: &mut u64,
     ) -> Result<(), TooLong> {
-        // A kernel of one thread, as those that set conditions are, needs no other lanes.
+        // A kernel with one thread, such as one that sets a condition, needs no
+        // other lanes.
         if launch.block == [1, 1, 1] {
             self.run_in_warps::<1>(launch, memory, budget)
         } else {
@@ -330,7 +335,7 @@ impl Program {
     }
 }
 
-/// Every place of a grid of these extents.
+/// Every index in a grid with these extents.
 fn each([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])))
 }

@@ -1,43 +1,43 @@
-//! What instructions do, after decoding.
+//! The decoded instructions.
 
-/// A register's place. Numbers and special registers have places as well, which are set
-/// when a warp starts.
+/// The index of a register. Constant numbers and special registers also have an index; they
+/// are set when a warp starts.
 pub(super) type Reg = u32;
 
-/// An instruction, done by the threads whose guard has the value.
+/// An instruction, which is executed by the threads whose guard has the given value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Instruction {
-    /// The predicate register, and the value at which the instruction is done.
+    /// The predicate register, and the value for which the instruction is executed.
     pub guard: Option<(Reg, bool)>,
     pub what: Operation,
 }
 
-/// The type of an instruction's numbers; a predicate has one bit.
+/// The type of an instruction's numbers. A predicate has one bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Type {
     pub bits: u32,
     pub signed: bool,
 }
 
-/// A predicate, and whether it is taken negated.
+/// A predicate, and whether it is negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Predicate {
     pub register: Reg,
     pub negated: bool,
 }
 
-/// Where an address is looked up.
+/// The state space of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Space {
-    /// Global memory, constants included.
+    /// Global memory, including constants.
     Global,
     Shared,
     Local,
-    /// The address says which.
+    /// The address determines the space.
     Generic,
 }
 
-/// An address: a register and a number of bytes after it.
+/// An address: a register and an offset in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address {
     pub space: Space,
@@ -47,9 +47,11 @@ pub(super) struct Address {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// What needs no doing here, such as a fence: work is done in order.
+    /// An instruction without effect here, such as a fence, because work is done in
+    /// order.
     Nothing,
-    /// `ld.param` of the kernel: a parameter by its number, and the byte in it.
+    /// `ld.param` of the kernel: the index of a parameter, and the offset in it in
+    /// bytes.
     Parameter {
         to: Reg,
         index: usize,
@@ -64,7 +66,7 @@ pub(super) enum Operation {
         target: Type,
         saturate: bool,
     },
-    /// Adds to an address (`cvta.shared`, `cvta.to.shared`).
+    /// Adds a constant to an address (`cvta.shared`, `cvta.to.shared`).
     Offset {
         to: Reg,
         from: Reg,
@@ -112,7 +114,7 @@ pub(super) enum Operation {
         start: Reg,
         length: Reg,
     },
-    /// `add.cc`, `madc.hi` and the like: with a carry from before, and one for later.
+    /// `add.cc`, `madc.hi` and similar: with an incoming carry and an outgoing one.
     Carry {
         to: Reg,
         how: Carry,
@@ -148,7 +150,7 @@ pub(super) enum Operation {
         source: Type,
         double: bool,
     },
-    /// `cvt` between floating-point numbers; perhaps to a whole number.
+    /// `cvt` between floating-point numbers, with or without rounding to an integer.
     FloatToFloat {
         to: Reg,
         from: Reg,
@@ -157,7 +159,8 @@ pub(super) enum Operation {
         round: Option<Round>,
         mode: Mode,
     },
-    /// `setp`, perhaps combined with a predicate, perhaps with a second result.
+    /// `setp`, with or without another predicate as operand, and with or without a
+    /// second result.
     Compare {
         to: Reg,
         other: Option<Reg>,
@@ -166,7 +169,7 @@ pub(super) enum Operation {
         b: Reg,
         with: Option<(Logic, Predicate)>,
     },
-    /// `selp`: one of two values, by a predicate.
+    /// `selp`: selects one of two values by a predicate.
     Select {
         to: Reg,
         of: Type,
@@ -184,7 +187,7 @@ pub(super) enum Operation {
         of: Type,
         to: Address,
     },
-    /// `atom`, and `red`, which gives nothing back.
+    /// `atom`, and `red`, which has no result.
     Atomic {
         to: Option<Reg>,
         how: Atomic,
@@ -222,14 +225,14 @@ pub(super) enum Operation {
         space: Space,
         a: Reg,
     },
-    /// `bar.sync`, and `bar.red` with what it gives back.
+    /// `bar.sync`, and `bar.red` with its result.
     Barrier {
         gives: Option<(Reg, Vote, Predicate)>,
     },
     Jump {
         to: usize,
     },
-    /// `ret` of the kernel, `exit`.
+    /// `ret` of the kernel, and `exit`.
     Return,
     /// `call` of `cudaGraphSetConditional`.
     SetCondition {
@@ -252,9 +255,9 @@ pub(super) enum Unary {
     Ones,
     LeadingZeros,
     Reverse,
-    /// `bfind`: the highest bit that differs from the sign.
+    /// `bfind`: the position of the highest bit that differs from the sign.
     Highest,
-    /// `bfind.shiftamt`: how far that bit is from the top.
+    /// `bfind.shiftamt`: the distance of that bit from the highest position.
     HighestShift,
 }
 
@@ -290,7 +293,7 @@ pub(super) enum Ternary {
     Logic(u8),
     /// `prmt` without a mode.
     Permute,
-    /// `shf`: left or right, and whether the distance wraps.
+    /// `shf`: the direction, and whether the distance wraps.
     Funnel {
         left: bool,
         wraps: bool,
@@ -331,13 +334,13 @@ pub(super) enum Float {
     CopySign,
 }
 
-/// How a floating-point result is finished.
+/// The modifiers of a floating-point result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Mode {
     pub round: Direction,
-    /// Numbers that are not normal count as zero (`.ftz`).
+    /// Subnormal numbers are replaced by zero (`.ftz`).
     pub flush: bool,
-    /// The result is kept between 0 and 1 (`.sat`).
+    /// The result is clamped to the range from 0 to 1 (`.sat`).
     pub saturate: bool,
     /// `.approx` of doubles: the low half of the result is zero.
     pub half: bool,
@@ -352,7 +355,7 @@ pub(super) enum Direction {
     Up,
 }
 
-/// Rounding to a whole number.
+/// Rounding to an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Round {
     Nearest,
@@ -361,17 +364,18 @@ pub(super) enum Round {
     Up,
 }
 
-/// What `setp` asks.
+/// The comparison of `setp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
     Integer(Order, Type),
-    /// Whether a number that is not one makes it true.
+    /// The comparison of floating-point numbers, and whether it is true if one of them
+    /// is NaN.
     Float {
         order: Order,
         unordered: bool,
         double: bool,
     },
-    /// `num` and, negated, `nan`: whether both are numbers.
+    /// `num` and, negated, `nan`: whether neither operand is NaN.
     Numbers {
         negated: bool,
         double: bool,
@@ -422,11 +426,11 @@ pub(super) enum Shuffle {
 pub(super) enum Vote {
     All,
     Any,
-    /// Whether all have the same.
+    /// Whether the predicate is the same in all threads.
     Same,
     /// One bit for each thread.
     Ballot,
-    /// How many.
+    /// The number of threads for which it is true.
     Count,
 }
 
@@ -450,7 +454,8 @@ impl Type {
         self.bits as usize / 8
     }
 
-    /// The value as this type has it, in 64 bits: cut off, its sign extended.
+    /// The value as a number of this type, in 64 bits: truncated, with its sign
+    /// extended.
     #[inline]
     pub fn of(self, value: u64) -> u64 {
         let unused = 64 - self.bits;

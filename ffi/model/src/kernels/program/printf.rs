@@ -1,9 +1,9 @@
 //! `printf` in kernels: the format of C, with arguments that the compiler has packed.
 
-/// The longest text that one call writes, and the longest string that it reads.
+/// The largest length of the text of one call, and of a string that it reads.
 const MOST: usize = 1 << 16;
 
-/// What a conversion asks for.
+/// The parts of a conversion.
 #[derive(Debug, Default, Clone, Copy)]
 struct Spec {
     left: bool,
@@ -15,8 +15,8 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// The text of a call of `vprintf`, and what the call returns: the number of arguments, or
-/// -1 without a format. `load` reads numbers of a length at an address.
+/// The text of a call of `vprintf`, and the call's result: the number of arguments, or -1
+/// without a format. `load` reads a number of a given length at an address.
 pub(super) fn write(
     format: u64,
     arguments: u64,
@@ -28,7 +28,7 @@ pub(super) fn write(
     let format = string(format, load);
     let mut at = arguments;
     let mut count = 0;
-    // Each argument lies at a multiple of its size.
+    // Each argument is at a multiple of its size.
     let mut next = |bytes: usize, load: &mut dyn FnMut(u64, usize) -> u64| {
         at = at.next_multiple_of(bytes as u64);
         let value = load(at, bytes);
@@ -78,7 +78,8 @@ pub(super) fn write(
         if rest.get(at) == Some(&b'.') {
             at += 1;
             if rest.get(at) == Some(&b'*') {
-                // A GPU writes such a conversion as it stands, and takes no argument for it.
+                // A GPU writes such a conversion unchanged, and reads no
+                // argument for it.
                 text.push(b'%');
                 continue;
             }
@@ -94,7 +95,7 @@ pub(super) fn write(
             break;
         };
         rest = rest.get(at + 1..).unwrap_or_default();
-        // `hh` and `h` are promoted to an int, and cut off when they are shown.
+        // `hh` and `h` are promoted to an int, and truncated when they are written.
         let bytes = if size.iter().any(|size| b"lzjtq".contains(size)) {
             8
         } else {
@@ -153,7 +154,7 @@ fn string(address: u64, load: &mut dyn FnMut(u64, usize) -> u64) -> Vec<u8> {
         .collect()
 }
 
-/// Fills up to the width: behind the sign with zeros, or with spaces on either side.
+/// Pads to the width: with zeros after the sign, or with spaces before or after the number.
 fn pad(spec: Spec, sign: Vec<u8>, digits: Vec<u8>, zeros: bool) -> Vec<u8> {
     let missing = spec.width.saturating_sub(sign.len() + digits.len());
     let fill = |byte: u8| vec![byte; missing];
@@ -245,7 +246,7 @@ fn scientific(spec: Spec, size: f64, precision: usize) -> String {
     format!("{digits}{point}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// `%g`: as `%e` or as `%f`, without zeros at the end.
+/// `%g`: like `%e` or `%f`, without trailing zeros.
 fn shortest(spec: Spec, size: f64, precision: usize) -> String {
     let text = format!("{size:.*e}", precision - 1);
     let exponent: i64 = text
@@ -320,7 +321,7 @@ fn hexadecimal(spec: Spec, sign: Vec<u8>, size: f64, upper: bool) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Memory that holds a format at 1000, strings at 5000 and arguments at 9000.
+    /// Memory with a format at 1000, strings at 5000 and arguments at 9000.
     fn written(format: &str, arguments: &[(usize, u64)]) -> (String, u64) {
         let mut memory = vec![0_u8; 10_000];
         memory[1000..1000 + format.len()].copy_from_slice(format.as_bytes());
@@ -339,10 +340,10 @@ mod tests {
         (String::from_utf8(text).expect("text"), count)
     }
 
-    /// What C's printf writes: each line was written by glibc's. The last one is what an H200
-    /// wrote.
+    /// Each expected line was written by glibc's printf, except the last one, which an
+    /// H200 wrote.
     #[test]
-    fn conversions_write_what_c_writes() {
+    fn conversions_write_the_same_text_as_c() {
         let double = |value: f64| (8, value.to_bits());
         let minus = (4, u64::from((-7_i32).cast_unsigned()));
         for (format, argument, expected) in [

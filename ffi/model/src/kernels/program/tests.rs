@@ -29,7 +29,8 @@ impl Memory for Words {
 }
 
 fn run(body: &str, parameters: &[&str], arguments: &[u64], memory: &mut Words) {
-    let program = Program::parse(body, parameters, &Unit::default()).expect("it can be run");
+    let program =
+        Program::parse(body, parameters, &Unit::default()).expect("the program can be run");
     let arguments = arguments.iter().copied().collect();
     let launch = Launch {
         grid: [2, 1, 1],
@@ -41,7 +42,7 @@ fn run(body: &str, parameters: &[&str], arguments: &[u64], memory: &mut Words) {
 }
 
 #[test]
-fn threads_address_their_own_numbers_and_stop_at_the_count() {
+fn each_thread_accesses_its_own_number_and_threads_beyond_the_count_stop() {
     let body = "{
         .reg .pred %p<2>; .reg .b32 %r<7>; .reg .b64 %rd<12>;
         ld.param.b64 %rd3, [out]; ld.param.b64 %rd7, [count];
@@ -90,9 +91,9 @@ fn signs_widths_and_shifts_are_those_of_the_type() {
     assert_eq!(shift(Binary::ShiftLeft, u32_, 1, 40), [0]);
 }
 
-/// The numbers are those of IEEE 754, as the host computes them.
+/// The results are those of IEEE 754, which the host computes.
 #[test]
-fn floating_point_numbers_are_computed_with_as_the_host_does() {
+fn floating_point_results_equal_those_of_the_host() {
     let body = "{
         .reg .f32 %f<8>; .reg .pred %p<2>; .reg .b64 %rd<2>;
         ld.param.u64 %rd1, [at];
@@ -119,7 +120,7 @@ fn floating_point_numbers_are_computed_with_as_the_host_does() {
 }
 
 #[test]
-fn what_cannot_be_run_has_no_program() {
+fn a_body_with_an_unsupported_instruction_has_no_program() {
     for line in [
         "mov.u64 %rd1, %clock64",
         "bar.sync 0, 64",
@@ -148,10 +149,10 @@ fn what_cannot_be_run_has_no_program() {
     }
 }
 
-/// However long registers, local and shared memory are, and however deep functions call
-/// each other, reading ends and takes little memory.
+/// For any size of registers, local and shared memory, and any depth of function calls,
+/// reading ends and uses little memory.
 #[test]
-fn what_takes_too_much_has_no_program() {
+fn a_body_that_needs_too_much_memory_has_no_program() {
     let unit = Unit::parse(".func f() { call.uni f, (); ret; }\n.shared .b8 much[300000];");
     for body in [
         "{ call.uni f, (); ret; }",
@@ -164,9 +165,9 @@ fn what_takes_too_much_has_no_program() {
 }
 
 #[test]
-fn a_loop_that_does_not_end_is_ended() {
-    let program =
-        Program::parse("{ $L: bra.uni $L; }", &[], &Unit::default()).expect("it can be run");
+fn an_endless_loop_is_stopped() {
+    let program = Program::parse("{ $L: bra.uni $L; }", &[], &Unit::default())
+        .expect("the program can be run");
     for block in [[1, 1, 1], [64, 1, 1]] {
         let launch = Launch {
             grid: [1, 1, 1],
@@ -179,8 +180,8 @@ fn a_loop_that_does_not_end_is_ended() {
     }
 }
 
-/// Threads of a warp that part at a barrier meet there, those that have ended are not waited
-/// for, and a function is called from two places.
+/// Threads of a warp that diverge before a barrier meet at it, threads that have ended are
+/// not waited for, and a function is called in two places.
 #[test]
 fn barriers_wait_for_the_threads_that_have_not_ended() {
     let unit = Unit::parse(
@@ -225,7 +226,7 @@ fn barriers_wait_for_the_threads_that_have_not_ended() {
         st.global.u32 [%rd3], %r8;
         ret;
     }";
-    let program = Program::parse(body, &["out"], &unit).expect("it can be run");
+    let program = Program::parse(body, &["out"], &unit).expect("the program can be run");
     let arguments = [0x1000].into_iter().collect();
     let launch = Launch {
         grid: [1, 1, 1],

@@ -1,28 +1,28 @@
-//! What stands beside the kernels of a PTX text: functions, and variables of the module.
+//! The functions and variables of a PTX text, without its kernels.
 
 use std::collections::HashMap;
 
 use cudart_ffi::ptx::without_comments;
 
-/// The most bytes that a module's variables may have together.
+/// The largest total size of a module's variables in bytes.
 const MOST: u64 = 256 << 20;
 
 /// A function that kernels call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Function {
-    /// Names of what it gives back and of its parameters, in this order.
+    /// The names of its results; the names of its parameters follow.
     pub results: Vec<String>,
     pub parameters: Vec<String>,
     pub body: String,
 }
 
-/// Where a variable is.
+/// The place of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In memory of the module, at this address.
+    /// In the module's memory, at this address.
     Module(u64),
-    /// In shared memory: bytes, and what the address is a multiple of. A dynamic array has
-    /// no bytes of its own.
+    /// In shared memory: its size in bytes, and its alignment. A dynamic array has the
+    /// size 0.
     Shared {
         bytes: u64,
         align: u64,
@@ -35,13 +35,13 @@ pub(super) enum Place {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Its first byte, from the start of the module's memory.
+    /// The offset of its first byte in the module's memory.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What it holds first; zeroes follow.
+    /// Its initial content. The remaining bytes are zero.
     pub content: Vec<u8>,
-    /// It is in constant memory.
+    /// Whether it is in constant memory.
     pub is_constant: bool,
 }
 
@@ -69,8 +69,8 @@ pub(super) struct Declared<'t> {
 }
 
 impl Unit {
-    /// Reads a text; variables that it cannot read are left out, and so are the kernels that
-    /// use them.
+    /// Reads a text. Variables that cannot be read are left out, and kernels that use
+    /// them have no program.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let code = without_comments(text.trim_end_matches('\0'));
@@ -121,7 +121,7 @@ impl Unit {
         unit
     }
 
-    /// Says where the module's memory starts.
+    /// Sets the address at which the module's memory starts.
     pub fn place_at(&mut self, start: u64) {
         self.start = start;
     }
@@ -132,7 +132,7 @@ impl Unit {
         &self.variables
     }
 
-    /// Where a variable is.
+    /// The place of a variable.
     pub(super) fn place(&self, name: &str) -> Option<Place> {
         let variable = self.variables.iter().find(|variable| variable.name == name);
         variable
@@ -189,7 +189,7 @@ fn function(head: &str, body: &str) -> Option<(String, Function)> {
         Some((name, parameters)) => (name, parameters.split_once(')')?.0),
         None => (after, ""),
     };
-    // A name may be followed by directives.
+    // The name may be followed by directives.
     let name = name.split_whitespace().next()?;
     let names = |list: &str| -> Option<Vec<String>> {
         list.split(',')
@@ -209,7 +209,8 @@ fn function(head: &str, body: &str) -> Option<(String, Function)> {
     Some((name.to_owned(), function))
 }
 
-/// `.global .align 4 .b8 name[16] = {1, 2}`, without what links it.
+/// `.global .align 4 .b8 name[16] = {1, 2}`, without a linking directive such as
+/// `.visible`.
 pub(super) fn declaration(statement: &str) -> Option<Declared<'_>> {
     let (left, initial) = match statement.split_once('=') {
         Some((left, initial)) => (left, Some(initial.trim())),
@@ -266,7 +267,7 @@ pub(super) fn declaration(statement: &str) -> Option<Declared<'_>> {
 }
 
 impl Declared<'_> {
-    /// The first bytes of a variable; `None` where they are not numbers.
+    /// The initial bytes of a variable; `None` if they are not numbers.
     fn content(&self) -> Option<Vec<u8>> {
         if self.open {
             return None;

@@ -1,18 +1,18 @@
-//! Sets of physical blocks, kept as runs.
+//! Sets of physical blocks, stored as ranges of block numbers.
 
 use std::ops::Range;
 
-/// The blocks that a set of address ranges touches, as sorted runs of block
-/// numbers that neither overlap nor adjoin. A block's number is its first
-/// address divided by the block size.
+/// The blocks that a set of address ranges touches, as sorted ranges of block numbers. The
+/// ranges neither overlap nor adjoin. The number of a block is its first address divided by
+/// the block size.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct BlockSet {
     runs: Vec<Range<u64>>,
 }
 
 impl BlockSet {
-    /// The blocks of `block_bytes` that `ranges` touch. Empty ranges touch
-    /// none; a block size of 0 is taken as 1.
+    /// The blocks of `block_bytes` bytes that `ranges` touch. Empty ranges touch no
+    /// block. A block size of 0 is replaced by 1.
     pub fn touched(ranges: impl IntoIterator<Item = Range<u64>>, block_bytes: u64) -> Self {
         let block = block_bytes.max(1);
         let mut blocks: Vec<Range<u64>> = ranges
@@ -31,7 +31,7 @@ impl BlockSet {
         Self { runs }
     }
 
-    /// The runs, in ascending order.
+    /// The ranges of block numbers, in ascending order.
     pub fn runs(&self) -> &[Range<u64>] {
         &self.runs
     }

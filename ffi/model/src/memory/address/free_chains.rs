@@ -1,4 +1,4 @@
-//! The free nodes of one graph, sorted into chains.
+//! Sorts the free nodes of one graph into chains.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,26 +6,26 @@ use std::ops::ControlFlow;
 
 use super::order::{Order, Place, Reach};
 
-/// Chains of free nodes. A free node is added to a chain whose last node it is ordered
-/// after, and otherwise starts a chain. Only ranges that were freed by one chain are
-/// joined.
+/// Chains of free nodes. A free node is added to a chain if it is ordered after the chain's
+/// last node; otherwise it starts a new chain. Freed ranges are joined only if nodes of the
+/// same chain freed them.
 ///
-/// Where a free node could be added to several chains, it is added to the longest one,
-/// and of chains of the same length to the oldest one.
+/// If a free node could be added to several chains, it is added to the longest one, and
+/// among chains of equal length to the oldest one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeChains {
-    /// The oldest first.
+    /// Ordered by age, the oldest first.
     chains: Vec<FreeChain>,
     /// The last nodes of the chains.
     last: BTreeSet<usize>,
-    /// The chain of each last node, by that node's place in the order of the graph: by
-    /// the chain of the order, then by the position in it.
+    /// The chain of free nodes for each last node. The keys are the place of the node
+    /// in the [`Order`]: its chain there, and its position in that chain.
     last_at: BTreeMap<usize, BTreeMap<usize, usize>>,
-    /// How many places were looked at so far.
+    /// The number of places that were examined so far.
     steps: u64,
 }
 
-/// A chain: its last free node, and how many it has.
+/// A chain: its last free node, and its number of free nodes.
 #[derive(Clone, Copy, Debug)]
 struct FreeChain {
     last: usize,
@@ -33,8 +33,8 @@ struct FreeChain {
 }
 
 impl FreeChains {
-    /// Adds the free node `node`, which lies at `place`, to a chain, and returns the
-    /// number of that chain.
+    /// Adds the free node `node`, whose place in the order is `place`, to a chain, and
+    /// returns the number of that chain.
     pub(super) fn add(&mut self, order: &Order, node: usize, place: Place) -> usize {
         let number = match self.chain_for(order, node) {
             Some(number) => number,
@@ -68,17 +68,17 @@ impl FreeChains {
         number
     }
 
-    /// How many places were looked at so far.
+    /// The number of places that were examined so far.
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How many free nodes a chain has.
+    /// The number of free nodes in a chain.
     pub(super) fn length(&self, number: usize) -> usize {
         self.chains.get(number).map_or(0, |chain| chain.length)
     }
 
-    /// The chain that the free node `node` is added to. `None`: it starts one.
+    /// The chain to which the free node `node` is added. `None` if it starts a new one.
     fn chain_for(&mut self, order: &Order, node: usize) -> Option<usize> {
         let oldest = *self.last.first()?;
         let mut best = None;

@@ -1,4 +1,4 @@
-//! The freed address ranges of one graph, each with the free node that freed it,
+//! The freed address ranges of one graph, each with the free node that freed it. They are
 //! indexed for the two searches that adding a memory node needs.
 //!
 //! The free nodes are sorted into chains: see [`FreeChains`].
@@ -14,29 +14,29 @@ use super::order::{Order, Place, Reach};
 pub(super) struct FreeRange {
     pub(super) start: u64,
     pub(super) bytes: u64,
-    /// The free node after which the range may be used: the newest of those
-    /// whose ranges were joined.
+    /// The free node after which the range may be used. If ranges were joined, it is
+    /// the newest of their free nodes.
     pub(super) owner: usize,
     /// The number of the owner's chain of free nodes.
     chain: usize,
 }
 
-/// All freed ranges. A free node owns at most one: joined ranges belong to the newest
-/// owner, and an allocation takes the low end of a range, so that one rest remains.
+/// All freed ranges. A free node owns at most one range: joined ranges belong to the newest
+/// owner, and an allocation takes the low end of a range, so that one piece remains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeRanges {
     by_start: BTreeMap<u64, FreeRange>,
-    /// Size and start of each.
+    /// The size and the start of each range.
     by_size: BTreeSet<(u64, u64)>,
     owners: BTreeSet<usize>,
-    /// By chain of the [`Order`], those of one chain by chain of free nodes.
+    /// By chain of the [`Order`]; within one, sorted by chain of free nodes.
     by_chain: BTreeMap<usize, Vec<OnChain>>,
     chains: FreeChains,
-    /// How many places were looked at so far.
+    /// The number of places that were examined so far.
     steps: u64,
 }
 
-/// The ranges of one chain of free nodes whose owners lie on one chain of the [`Order`].
+/// The ranges of one chain of free nodes whose owners are on one chain of the [`Order`].
 #[derive(Clone, Debug)]
 struct OnChain {
     free_chain: usize,
@@ -87,7 +87,7 @@ impl FreeRanges {
         }
     }
 
-    /// How many places searching and sorting have looked at so far.
+    /// The number of places that searching and sorting have examined so far.
     pub(super) fn steps(&self) -> u64 {
         self.steps + self.chains.steps()
     }
@@ -143,10 +143,11 @@ impl FreeRanges {
         if largest < bytes {
             return None;
         }
-        // The best fit of each stretch, with its chain of free nodes.
+        // The best fit in each part of a chain that the search reaches, with its
+        // chain of free nodes.
         let mut fits: Vec<(usize, (u64, u64))> = Vec::new();
         let mut reach = Reach::new(order, oldest);
-        // How many owners the search has passed.
+        // The number of owners that the search has reached.
         let mut seen = 0;
         let mut steps = 0;
         for &dependency in order.dependencies_as_listed(node) {
@@ -193,9 +194,10 @@ impl OnChain {
         self.by_size.insert(key, position);
     }
 
-    /// The smallest range, then the lowest, of at least `bytes` among those owned
-    /// within `positions`. The search has passed owners below these before, so their
-    /// ranges may be the answer as well.
+    /// The smallest range of at least `bytes` bytes whose owner is at one of
+    /// `positions`, and among equal sizes the lowest. The search has already reached
+    /// the owners before these positions, so a range of one of them may also be
+    /// returned.
     fn best_fit(
         &self,
         positions: &Range<usize>,
@@ -207,9 +209,10 @@ impl OnChain {
         if position < positions.end {
             return Some(smallest);
         }
-        // Two ways lead on and are gone in step: through the owners that are reached,
-        // and through the ranges by size until one's owner is. The first is short
-        // where little is reached, the second where little is not.
+        // Two searches run in alternation: one goes through the owners at
+        // `positions`, the other through the ranges by size until the owner of one
+        // is reached. The first is short if few owners are reached, the second if
+        // few are not.
         let mut best = None;
         let mut reached = self.by_position.range(positions.clone());
         loop {
@@ -228,8 +231,9 @@ impl OnChain {
         }
     }
 
-    /// How many owners there are, if this stretch reaches the last of them. With one
-    /// that is not reached the search cannot end early, and need not count.
+    /// The number of owners if `positions` includes the last of them, otherwise 0. As
+    /// long as one owner is not reached, the search cannot end early, so no count is
+    /// needed.
     fn all_reached_by(&self, positions: &Range<usize>) -> usize {
         match self.by_position.last_key_value() {
             Some((last, _)) if positions.contains(last) => self.by_position.len(),

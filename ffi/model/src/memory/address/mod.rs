@@ -1,72 +1,75 @@
-//! The virtual addresses that a graph's alloc nodes get, and what they imply
-//! for physical memory.
+//! The virtual addresses of a graph's alloc nodes, and the physical memory that follows
+//! from them.
 //!
-//! The driver fixes the address of an allocation when its node is added (R1),
-//! from the nodes so far and their dependencies. The rules below were found from dumps
-//! of 80 random graphs and 3 captured from PyTorch and CuPy, taken on an H200 (driver
-//! 580, CUDA 13.0). They are inferred, not documented; another driver may use others.
+//! The driver fixes the address of an allocation when its node is added (R1). The address
+//! depends on the nodes so far and their dependencies. The rules below were inferred from
+//! DOT dumps of 80 random graphs and of 3 graphs that were captured from PyTorch and CuPy,
+//! made on an H200 (driver 580, CUDA 13.0). They are not documented, and another driver may
+//! use other rules.
 //!
 //! # Addresses
 //!
 //! 1. Sizes are rounded up to 512 bytes.
-//! 2. A free node turns its allocation's range into a *free range* that it
-//!    owns. Free nodes are sorted into chains: each is added to a chain whose last
-//!    free node it is ordered after, or starts one. Where there are several such
-//!    chains, the longest is taken, and of chains of the same length the oldest.
-//!    Where an adjacent free range has an owner of the same chain, the two become
-//!    one, owned by the newer free node. Ranges are joined here and nowhere else.
-//!    So a node ordered after the older owner only, which could have used that
+//! 2. A free node turns its allocation's range into a *free range* that it owns. Free nodes
+//!    are sorted into chains: each is added to a chain if it is ordered after the last free
+//!    node of that chain, and otherwise starts a chain. If there are several such chains,
+//!    it is added to the longest, and among chains of equal length to the oldest. If an
+//!    adjacent free range has an owner of the same chain, the two are joined, and the newer
+//!    free node owns the result. Ranges are never joined at any other time. A node that is
+//!    ordered after the older owner only could use that range before, and no longer can.
 //!    range before, no longer can.
-//! 3. An alloc node may use the free ranges whose owners it is ordered after,
-//!    directly or through other nodes (R3, R4). Of those of one chain that are
-//!    large enough the smallest counts, at equal sizes the lowest. The allocation takes
-//!    its low end; the rest keeps its owner.
-//! 4. With such ranges of several chains, the longest chain's is taken, and of chains of
-//!    the same length the one at the highest address.
-//! 5. With no range to use, the allocation gets space that is reserved and was
-//!    never used: the smallest stretch that is large enough. With none, a
-//!    segment of whole blocks is reserved ([`VaSegments`]); where it follows such a
-//!    stretch the two become one, so that the allocation starts in what was left.
-//!    A free range next to it is never joined with it.
+//! 3. An alloc node may use a free range if it is ordered after the owner, directly or
+//!    through other nodes (R3, R4). Within each chain, the candidate is the smallest range
+//!    that is large enough, and among equal sizes the lowest. The allocation takes the low
+//!    end of a range; the remainder keeps its owner.
+//! 4. If several chains have a candidate, that of the longest chain is used, and among
+//!    chains of equal length the one at the highest address.
+//! 5. Without a candidate, the allocation gets reserved addresses that were never used: the
+//!    smallest such range that is large enough. If there is none, a segment of whole blocks
+//!    is reserved ([`VaSegments`]). If the segment directly follows a range that was never
+//!    used, the two become one range, so that the allocation starts in the older part. A
+//!    free range is never joined with it.
 //!
 //! # Evidence
 //!
 //! - Dumps: every address of 83 of 83 graphs.
-//! - Conformance recordings: every address of 2,922 of 2,925 graphs with allocations.
-//!   The three that are wrong are in `random-shape-2-0072`, `random-shape-4-0065` and
-//!   `random-shape-4-0075`. Set 4, of 296 graphs, was recorded last and the rules were
-//!   not fitted to it at first; the rule for several chains was corrected afterwards,
-//!   which explained two more of its graphs (0078 and 0264) and lost one of set 2. Before
-//!   an earlier correction, 146 of the 150 graphs of set 3 matched unseen.
-//! - Rule 2 had several chains to choose from 180 times in the recordings and 18 times
-//!   in the dumps, rule 4 17 and 12 times. Taking the newest chain in rule 2 at equal
-//!   lengths loses `random-shape-4-0078` and `random-shape-4-0264` again. Taking the oldest
-//!   chain in rule 4 at equal lengths, as rule 2 does, would be one rule for both, but
-//!   loses two dumps (g042, g062) and `random-shape-2-0033`; taking the newest loses
-//!   `random-shape-1-0027`.
+//! - Conformance recordings: every address of 2,922 of 2,925 graphs with allocations. The
+//!   three graphs with wrong addresses are `random-shape-2-0072`, `random-shape-4-0065` and
+//!   `random-shape-4-0075`. Set 4 (296 graphs) was recorded last, and the rules were not
+//!   fitted to it at first. The rule for several chains was corrected afterwards; that
+//!   explained two more of its graphs (0078 and 0264), and made one of set 2 wrong. With
+//!   the rules before an earlier correction, 146 of the 150 graphs of set 3 were predicted
+//!   correctly, which had not been used to find them.
+//! - In rule 2, several chains were possible 180 times in the recordings and 18 times in
+//!   the dumps; in rule 4, 17 and 12 times. If rule 2 took the newest chain among those of
+//!   equal length, `random-shape-4-0078` and `random-shape-4-0264` would be wrong again. If
+//!   rule 4 took the oldest chain among those of equal length, as rule 2 does, there would
+//!   be one rule for both, but two dumps (g042, g062) and `random-shape-2-0033` would be
+//!   wrong. If it took the newest, `random-shape-1-0027` would be wrong.
 //!
 //! # Physical blocks
 //!
-//! Memory comes in blocks, 32 MiB on the H200 (M1).
+//! Physical memory is mapped in blocks, whose size is the allocation granularity: 32 MiB on
+//! the H200 (M1).
 //!
-//! - *Used* after a launch is the blocks that the allocations' ranges touch:
-//!   83 of 83 graphs (M16).
-//! - *Reserved* after the first launch is the reserved address space: when
-//!   new space (rule 5) does not fit into what is reserved, that grows by the
-//!   allocation's size rounded up to whole blocks, though the allocation
-//!   starts in the slack that was left before. 83 of 83 graphs, 33 of which
-//!   have reserved above used. The last block or blocks are then reserved and
-//!   never touched.
-//! - After a trim with the unfreed allocations live, *used* is the blocks
-//!   that those touch (80 of 80); with them freed, a trim leaves nothing (80
-//!   of 80). A relaunch fails with cudaErrorInvalidValue in exactly the graphs
-//!   that leave something unfreed (80 of 80; R18).
+//! - *Used* memory after a launch is the set of blocks that the allocations' ranges touch:
+//!   correct for 83 of 83 graphs (M16).
+//! - *Reserved* memory after the first launch equals the reserved address space. If an
+//!   allocation of rule 5 does not fit into what is reserved, this grows by the
+//!   allocation's size rounded up to whole blocks, although the allocation starts in the
+//!   unused part of the previous segment. This is correct for 83 of 83 graphs. In 33 of
+//!   them, reserved memory is larger than used memory: the last block or blocks are
+//!   reserved and never touched.
+//! - After a trim with the unfreed allocations live, *used* memory is the set of blocks
+//!   that these touch (80 of 80 graphs). With them freed, both are 0 after a trim (80 of
+//!   80). A relaunch fails with cudaErrorInvalidValue in exactly the graphs that leave an
+//!   allocation unfreed (80 of 80; R18).
 //!
 //! # Not known
 //!
-//! The dumps hold one graph at a time, so they do not show how graphs whose
-//! nodes are added in turn share the process's address space (R5). [`VaSegments`] was
-//! found from other recordings.
+//! Each dump contains one graph, so the dumps do not show how graphs share the process's
+//! address space if their nodes are added alternately (R5). The rules of [`VaSegments`]
+//! were found from other recordings.
 
 mod blocks;
 mod free_chains;
@@ -85,7 +88,7 @@ pub use va_segments::VaSegments;
 
 const MIB: u64 = 1 << 20;
 
-/// The two sizes that addresses and footprints go by, in bytes.
+/// The two step sizes that determine addresses and footprints, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granularity {
     step_bytes: u64,
@@ -93,15 +96,15 @@ pub struct Granularity {
 }
 
 impl Granularity {
-    /// As measured on an H200: addresses in steps of 512 bytes (M16),
-    /// physical memory in blocks of 32 MiB (M1).
+    /// As measured on an H200: addresses are multiples of 512 bytes (M16), and physical
+    /// memory is mapped in blocks of 32 MiB (M1).
     pub const H200: Self = Self {
         step_bytes: 512,
         block_bytes: 32 * MIB,
     };
 
-    /// Address step and physical block, in bytes. `None` unless the block is
-    /// a multiple of the step and neither is 0.
+    /// The address step and the block size, in bytes. `None` unless the block size is a
+    /// multiple of the step and neither is 0.
     pub const fn new(step_bytes: u64, block_bytes: u64) -> Option<Self> {
         if step_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(step_bytes) {
             return None;
@@ -112,19 +115,21 @@ impl Granularity {
         })
     }
 
-    /// What every address is a multiple of, counted from the space's base.
+    /// The step of addresses in bytes: every address is a multiple of it, counted from
+    /// the base of the address space.
     pub const fn step_bytes(self) -> u64 {
         self.step_bytes
     }
 
-    /// The unit in which physical memory is mapped and reserved.
+    /// The block size in bytes: physical memory is mapped and reserved in multiples of
+    /// it.
     pub const fn block_bytes(self) -> u64 {
         self.block_bytes
     }
 }
 
-/// An allocation of the graph: its alloc node, where it lies, and the free
-/// node that ends it, if the graph has one.
+/// An allocation of the graph: its alloc node, its address, and the free node that frees
+/// it, if the graph has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// The alloc node.
@@ -144,11 +149,11 @@ impl Allocation {
     }
 }
 
-/// Why a memory node cannot be added. Nothing has changed then.
+/// Why a memory node cannot be added. The address space is then unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// An allocation of 0 bytes (M10: cudaErrorInvalidValue).
+    /// The allocation has 0 bytes (M10: cudaErrorInvalidValue).
     ZeroBytes,
     /// The allocation does not fit into 64-bit addresses (M10, R28:
     /// cudaErrorMemoryAllocation).
@@ -162,7 +167,7 @@ pub enum AddressError {
         /// The address to be freed.
         address: u64,
     },
-    /// The node itself is not in the [`Order`] that was given.
+    /// The node itself is not in the given [`Order`].
     UnknownNode(UnknownNode),
 }
 
@@ -191,19 +196,19 @@ pub struct AddressSpace {
     base: u64,
     /// The reserved virtual address range, segment by segment.
     segments: Vec<Range<u64>>,
-    /// The parts of the segments that no allocation has used yet.
+    /// The parts of the segments that no allocation has used so far.
     slack: Vec<Range<u64>>,
     free: FreeRanges,
     allocations: Vec<Allocation>,
-    /// Address of each allocation not freed in the graph, with its index.
+    /// The address of each allocation that the graph has not freed, with its index.
     unfreed: BTreeMap<u64, usize>,
-    /// How many slacks were looked at so far.
+    /// The number of unused parts that were examined so far.
     steps: u64,
 }
 
 impl AddressSpace {
-    /// An empty space whose first allocation will lie at `base`, which should
-    /// be a multiple of the block (M2: 0x302000000 in a fresh process).
+    /// An empty address space whose first allocation gets the address `base`, which
+    /// should be a multiple of the block size (M2: 0x302000000 in a new process).
     pub fn new(base: u64, granularity: Granularity) -> Self {
         Self {
             granularity,
@@ -217,13 +222,14 @@ impl AddressSpace {
         }
     }
 
-    /// Gives the alloc node `node`, the newest of `order`, an address for
-    /// `bytes` bytes.
+    /// Gives an address for `bytes` bytes to the alloc node `node`, which is the newest
+    /// of `order`.
     ///
     /// # Errors
     ///
     /// [`AddressError::ZeroBytes`], [`AddressError::Exhausted`] or
-    /// [`AddressError::UnknownNode`]. What a device could never back is for
+    /// [`AddressError::UnknownNode`]. The caller must refuse sizes that are larger than
+    /// the device's memory.
     /// the caller to refuse.
     pub fn add_alloc(
         &mut self,
@@ -235,12 +241,12 @@ impl AddressSpace {
         self.add_alloc_on(order, node, bytes, |_| Some(next))
     }
 
-    /// The same where several graphs share the addresses: `take` reserves so many bytes
-    /// of addresses and returns their start ([`VaSegments::take`]).
+    /// The same, for several graphs that share addresses: `take` reserves the given
+    /// number of bytes of addresses and returns their start ([`VaSegments::take`]).
     ///
     /// # Errors
     ///
-    /// As [`add_alloc`](Self::add_alloc).
+    /// The same as for [`add_alloc`](Self::add_alloc).
     pub fn add_alloc_on(
         &mut self,
         order: &Order,
@@ -271,13 +277,13 @@ impl AddressSpace {
         Ok(address)
     }
 
-    /// Ends the allocation at `address` at the free node `node`, the newest of
-    /// `order`, and returns what it freed.
+    /// Frees the allocation at `address` at the free node `node`, which is the newest
+    /// of `order`, and returns the freed allocation.
     ///
     /// # Errors
     ///
-    /// [`AddressError::NotAllocated`] when no allocation starts there or the
-    /// graph has freed it already, [`AddressError::UnknownNode`].
+    /// [`AddressError::NotAllocated`] if no allocation starts at the address or the
+    /// graph has already freed it, and [`AddressError::UnknownNode`].
     pub fn add_free(
         &mut self,
         order: &Order,
@@ -291,7 +297,7 @@ impl AddressSpace {
         allocation.freed_by = Some(node);
         let freed = *allocation;
         self.unfreed.remove(&address);
-        // The allocation was placed with this rounding, so it cannot overflow.
+        // The allocation was placed with the same rounding, so this cannot overflow.
         let rounded = freed.bytes.next_multiple_of(self.granularity.step_bytes);
         self.free.add(order, node, address, rounded);
         Ok(freed)
@@ -302,20 +308,21 @@ impl AddressSpace {
         &self.allocations
     }
 
-    /// The allocations that no free node of the graph ends, by address.
+    /// The allocations that no free node of the graph frees, by address.
     pub fn unfreed(&self) -> impl Iterator<Item = &Allocation> {
         self.unfreed
             .iter()
             .filter_map(|(_, &index)| self.allocations.get(index))
     }
 
-    /// The blocks that a launch maps: those that any allocation touches.
+    /// The blocks to which a launch maps physical memory: those that any allocation
+    /// touches.
     pub fn mapped_blocks(&self) -> BlockSet {
         self.touched(self.allocations.iter())
     }
 
-    /// The blocks that stay in use after a launch, a trim included, until the
-    /// unfreed allocations are freed.
+    /// The blocks that stay in use after a launch, even after a trim, until the unfreed
+    /// allocations are freed.
     pub fn unfreed_blocks(&self) -> BlockSet {
         self.touched(self.unfreed())
     }
@@ -327,14 +334,14 @@ impl AddressSpace {
             .saturating_mul(self.granularity.block_bytes)
     }
 
-    /// Reserved bytes after the first launch of this graph alone: as many as the reserved
-    /// address range has. A multiple of the block and never below
+    /// Reserved bytes after the first launch of this graph alone: the size of the
+    /// reserved address ranges. It is a multiple of the block size and never below
     /// [`used_bytes`](Self::used_bytes).
     pub fn reserved_bytes(&self) -> u64 {
         self.segments.iter().map(|s| s.end - s.start).sum()
     }
 
-    /// Gives back what its lists have room for and do not need.
+    /// Frees the spare capacity of its lists.
     pub fn shrink_to_fit(&mut self) {
         self.segments.shrink_to_fit();
         self.slack.shrink_to_fit();
@@ -346,15 +353,16 @@ impl AddressSpace {
         &self.segments
     }
 
-    /// How many places in the order of the nodes were looked at to place the allocations
-    /// so far: about one for each memory node in a captured stream, and one for each
-    /// branch too in a graph of many branches. The planner limits its work by it, and the
-    /// tests of this module check with it that a million nodes stay quick.
+    /// The number of places in the order of the nodes that were examined so far to
+    /// place the allocations: about one for each memory node in a captured stream, and
+    /// in a graph of many branches also one for each branch. The planner limits its
+    /// work by it, and the tests of this module check with it that a graph of a million
+    /// nodes does not take too long.
     pub fn steps(&self) -> u64 {
         self.steps + self.free.steps()
     }
 
-    /// The sizes that the space goes by.
+    /// The two step sizes of the address space.
     pub fn granularity(&self) -> Granularity {
         self.granularity
     }
@@ -380,8 +388,8 @@ impl AddressSpace {
         Some(address)
     }
 
-    /// Reserves enough for so many bytes, and returns the number of the slack that they fit
-    /// into.
+    /// Reserves a segment for `bytes` bytes, and returns the index of the unused part
+    /// into which they fit.
     fn fetch_segment(
         &mut self,
         bytes: u64,
@@ -413,7 +421,7 @@ impl AddressSpace {
     }
 }
 
-/// Room for one element: most graphs have one allocation, and a vector would begin
+/// Makes room for one element. Most graphs have one allocation, and a vector would begin
 /// with room for four.
 fn reserve_first<T>(list: &mut Vec<T>) {
     if list.is_empty() {

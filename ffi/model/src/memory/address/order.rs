@@ -1,30 +1,28 @@
-//! Which node of a graph is ordered after which, for questions while the graph grows.
+//! The order of a graph's nodes, for queries while the graph grows.
 //!
-//! The nodes are laid out on chains, each a sequence of nodes ordered one
-//! after the other. A node prolongs the chain of a dependency that is the last
-//! of its chain, else a chain that ended where a dependency or a node before
-//! it came, else it starts one; so there are about as many chains as there are
-//! nodes that may run at once. What a node is ordered after is a stretch from
-//! the start of some of the chains, and following the dependencies between
-//! *chains*, not nodes, finds these stretches. In a captured stream every
-//! question takes constant time; with several streams or branches it takes
-//! time in the number of pairs of chains that depend on each other, however
-//! many nodes they have.
+//! The nodes are arranged in chains. A chain is a sequence of nodes, each ordered after the
+//! one before. A new node is appended to the chain of a dependency that is the last node of
+//! its chain. Otherwise it is appended to a chain that ended at a dependency or at a node
+//! before it. Otherwise it starts a new chain. There are therefore about as many chains as
+//! nodes that may run at the same time. The nodes that a node is ordered after are, on some
+//! of the chains, all nodes up to a position. These positions are found by following the
+//! dependencies between *chains* instead of nodes. In a captured stream every query takes
+//! constant time. With several streams or branches it takes time proportional to the number
+//! of pairs of chains that depend on each other, however many nodes they have.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-/// The partial order of a graph's nodes. Nodes are numbered from 0 in the
-/// order in which they were added. It keeps memory for the next question, so threads
-/// cannot share it.
+/// The partial order of a graph's nodes. Nodes are numbered from 0 in the order in which
+/// they were added. It keeps its buffers for the next query, so threads cannot share it.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     nodes: Vec<Node>,
     chains: Vec<Chain>,
-    /// Some dependency points from a newer node to an older one, so that an
-    /// ancestor may be newer than its descendant.
+    /// Whether a dependency points from a newer node to an older one. A node may then
+    /// be newer than a node that is ordered after it.
     has_backward: bool,
     spare_room: SpareRoom,
 }
@@ -35,7 +33,7 @@ struct Node {
     dependencies: Box<[usize]>,
 }
 
-/// Where a node lies: its chain, and its position there.
+/// The place of a node: its chain, and its position in that chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) chain: usize,
@@ -45,15 +43,16 @@ pub(super) struct Place {
 #[derive(Clone, Debug, Default)]
 struct Chain {
     nodes: Vec<usize>,
-    /// For each chain that nodes of this one depend on, how far: (position
-    /// here, position there), both ascending, entries that say no more than
-    /// an earlier one left out.
+    /// For each chain that nodes of this one depend on: pairs of a position here and a
+    /// position there, where the nodes up to the first depend on the nodes up to the
+    /// second. Both are ascending, and pairs that follow from an earlier one are left
+    /// out.
     crossings: BTreeMap<usize, Vec<(usize, usize)>>,
-    /// Chains that ended where a node of this one came after their last.
+    /// Chains whose last node comes before a node of this chain.
     ended: Vec<Ended>,
 }
 
-/// A chain that nodes after `since` may prolong, while it has `length` nodes.
+/// A chain that nodes after `since` may extend as long as it has `length` nodes.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     since: usize,
@@ -61,10 +60,10 @@ struct Ended {
     length: usize,
 }
 
-/// A dependency named a node that was never added.
+/// A dependency on a node that was never added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownNode {
-    /// The number that names no node.
+    /// The number for which there is no node.
     pub node: usize,
 }
 
@@ -92,7 +91,7 @@ impl Order {
         self.nodes.is_empty()
     }
 
-    /// Gives back what its lists have room for and do not need.
+    /// Frees the spare capacity of its lists.
     pub fn shrink_to_fit(&mut self) {
         self.nodes.shrink_to_fit();
         self.chains.shrink_to_fit();
@@ -103,12 +102,12 @@ impl Order {
         }
     }
 
-    /// Adds a node that depends on `dependencies`, and returns its number.
-    /// Naming a dependency twice is the same as naming it once.
+    /// Adds a node that depends on `dependencies`, and returns its number. A dependency
+    /// may be listed twice.
     ///
     /// # Errors
     ///
-    /// [`UnknownNode`] when a dependency names no node; nothing is added.
+    /// [`UnknownNode`] if a dependency does not exist. No node is then added.
     pub fn add_node(&mut self, dependencies: &[usize]) -> Result<usize, UnknownNode> {
         let mut places = Vec::with_capacity(dependencies.len());
         for &node in dependencies {
@@ -145,7 +144,7 @@ impl Order {
     ///
     /// # Errors
     ///
-    /// [`UnknownNode`] when one of them names no node.
+    /// [`UnknownNode`] if one of them does not exist.
     pub fn add_dependency(&mut self, from: usize, to: usize) -> Result<(), UnknownNode> {
         let source = self.place(from).ok_or(UnknownNode { node: from })?;
         let target = self.nodes.get_mut(to).ok_or(UnknownNode { node: to })?;
@@ -162,9 +161,9 @@ impl Order {
         Ok(())
     }
 
-    /// Whether `later` is ordered after `earlier`, directly or through other
-    /// nodes. A node is not ordered after itself (unless the graph has a
-    /// cycle); a number that names no node is ordered after nothing.
+    /// Whether `later` is ordered after `earlier`, directly or through other nodes. A
+    /// node is not ordered after itself, unless the graph has a cycle. A node that does
+    /// not exist is ordered after nothing.
     pub fn is_after(&self, later: usize, earlier: usize) -> bool {
         let Some(target) = self.place(earlier) else {
             return false;
@@ -185,7 +184,7 @@ impl Order {
         false
     }
 
-    /// The nodes that `node` depends on directly, as they were listed.
+    /// The direct dependencies of `node`, as they were listed.
     pub fn dependencies_as_listed(&self, node: usize) -> &[usize] {
         self.nodes.get(node).map_or(&[], |node| &node.dependencies)
     }
@@ -194,8 +193,8 @@ impl Order {
         self.nodes.get(node).map(|node| node.place)
     }
 
-    /// The chain that a node with dependencies at `places` goes to the end of;
-    /// a new one if need be.
+    /// The chain to which a node with dependencies at `places` is appended; a new chain
+    /// if no other one is possible.
     fn chain_to_prolong(&mut self, places: &[Place]) -> usize {
         if let Some(last) = places
             .iter()
@@ -219,23 +218,23 @@ impl Order {
             .is_some_and(|chain| chain.nodes.len() == place.position + 1)
     }
 
-    /// A chain whose last node the node at `place` is ordered after.
+    /// Takes a chain whose last node comes before the node at `place`.
     fn take_ended(&mut self, place: Place) -> Option<usize> {
         loop {
             let ended = &mut self.chains.get_mut(place.chain)?.ended;
             let usable = ended.partition_point(|ended| ended.since <= place.position);
             let taken = ended.remove(usable.checked_sub(1)?);
             let line = self.chains.get(taken.chain)?;
-            // Another branch may have prolonged it since.
+            // Another branch may have extended it in the meantime.
             if line.nodes.len() == taken.length {
                 return Some(taken.chain);
             }
         }
     }
 
-    /// Notes that the node at position `since` of another chain comes after
-    /// the one at `place`: if that is the last of its chain, the chain has
-    /// ended there, and so have those that had ended before it.
+    /// Records that the node at position `since` of another chain comes after the node
+    /// at `place`. If that node is the last of its chain, the chain has ended there,
+    /// and so have the chains that had ended before it.
     fn end_chain(&mut self, place: Place, since: usize) -> Vec<Ended> {
         if !self.is_last_of_its_chain(place) {
             return Vec::new();
@@ -257,7 +256,7 @@ impl Order {
 }
 
 impl Chain {
-    /// Notes that the node at `position` depends on the one at `other`.
+    /// Records that the node at `position` depends on the node at `other`.
     fn cross(&mut self, position: usize, other: Place) {
         let known = self.crossings.entry(other.chain).or_default();
         let after = entries_up_to(known, position);
@@ -275,7 +274,8 @@ impl Chain {
         known.drain(after + 1..after + 1 + stale);
     }
 
-    /// How far the nodes up to `position` reach into each other chain.
+    /// For each other chain, the last position that the nodes up to `position` depend
+    /// on.
     fn crossings_up_to(&self, position: usize) -> impl Iterator<Item = Place> {
         self.crossings.iter().filter_map(move |(&chain, known)| {
             let after = entries_up_to(known, position);
@@ -288,20 +288,21 @@ impl Chain {
     }
 }
 
-/// What a [`Reach`] works with. It is kept from question to question, since a graph of
-/// a million nodes asks a million.
+/// The buffers of a [`Reach`]. They are kept between queries, because a graph of a million
+/// nodes makes a million of them.
 #[derive(Debug, Default)]
 struct Room {
-    /// Counts the questions, so that entries of earlier ones need not be cleared.
+    /// The number of the current query, so that entries of earlier ones need not be
+    /// cleared.
     question: u32,
-    /// For each chain, the last question that reached it, and how many of its first
-    /// nodes that one did.
+    /// For each chain, the last query that reached it, and how many of its first nodes
+    /// that query reached.
     reached: Vec<(u32, usize)>,
     pending: Vec<Place>,
 }
 
-/// The memory of an [`Order`] for its next question. A question within another one
-/// allocates its own.
+/// The buffers of an [`Order`] for its next query. A query within another one allocates its
+/// own.
 #[derive(Default)]
 struct SpareRoom(Cell<Room>);
 
@@ -317,13 +318,14 @@ impl fmt::Debug for SpareRoom {
     }
 }
 
-/// A set of nodes closed under "depends on", grown node by node.
+/// A set of nodes that, with each node, contains all nodes that it depends on. It grows
+/// node by node.
 pub(super) struct Reach<'a> {
     order: &'a Order,
     /// Nodes older than this one need not be found.
     oldest: usize,
     room: Room,
-    /// Stretches and crossings looked at so far: what this costs.
+    /// The number of ranges and crossings that were examined so far.
     pub(super) steps: u64,
 }
 
@@ -350,9 +352,9 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Takes in `node` and all that it is ordered after. `visit` is told each
-    /// stretch of a chain (its number, the positions) that is new, and may end
-    /// the walk; the set is then incomplete.
+    /// Adds `node` and all nodes that it is ordered after. `visit` is called with each
+    /// new range of a chain (the chain's number and the positions). It may end the
+    /// walk; the set is then incomplete.
     pub(super) fn extend(
         &mut self,
         node: usize,
@@ -394,7 +396,8 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// How many of the entries, ascending by position, are at most at `position`.
+/// The number of entries with a position of at most `position`. The entries are ascending
+/// by position.
 fn entries_up_to(entries: &[(usize, usize)], position: usize) -> usize {
     entries.partition_point(|&(here, _)| here <= position)
 }
@@ -405,7 +408,7 @@ mod tests {
 
     use super::*;
 
-    /// The same question by plain search, for comparison.
+    /// The same query by a plain search, for comparison.
     fn searched(edges: &[(usize, usize)], later: usize, earlier: usize) -> bool {
         let mut pending: Vec<usize> = vec![later];
         let mut seen = BTreeSet::new();
@@ -422,7 +425,7 @@ mod tests {
         false
     }
 
-    /// A small generator of its own, so that the test needs no crate.
+    /// A small random number generator, so that the test needs no crate.
     struct Noise(u64);
 
     impl Noise {
@@ -439,8 +442,8 @@ mod tests {
     fn agrees_with_plain_search_on_random_graphs_with_later_dependencies() {
         for seed in 0..400 {
             let mut noise = Noise(seed);
-            // From "any older node" to "one of the last three", which makes
-            // branches that fork, meet and fork again.
+            // Dependencies are taken from all older nodes down to the last
+            // three, which makes branches that fork, join and fork again.
             let window = [24, 8, 5, 3][seed as usize / 2 % 4];
             let mut order = Order::new();
             let mut edges = Vec::new();
@@ -454,7 +457,7 @@ mod tests {
                 edges.extend(dependencies.iter().map(|&from| (from, node)));
                 assert_eq!(order.add_node(&dependencies), Ok(node));
             }
-            // Half of the seeds also get dependencies on newer nodes.
+            // In half of the seeds, nodes also depend on newer nodes.
             for _ in 0..(seed % 2) * 4 {
                 let (from, to) = (noise.below(24), noise.below(24));
                 edges.push((from, to));

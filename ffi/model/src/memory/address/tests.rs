@@ -2,7 +2,7 @@ use super::*;
 
 const BASE: u64 = 0x3_0200_0000;
 
-/// A graph under construction; offsets are relative to the base.
+/// A graph under construction. Offsets are relative to the base of its addresses.
 struct Graph {
     order: Order,
     space: AddressSpace,
@@ -133,7 +133,7 @@ fn m10_zero_bytes_and_more_than_all_addresses_are_refused() {
         unknown,
         Err(AddressError::UnknownNode(UnknownNode { node: 9 }))
     );
-    // None of these left a trace.
+    // None of these calls changed the address space.
     assert_eq!(g.space.reserved_bytes(), 0);
     assert_eq!(g.space.add_alloc(&g.order, node, 1), Ok(BASE));
 }
@@ -229,8 +229,9 @@ fn m16_only_one_chain_of_free_nodes_joins_its_ranges() {
     let (b, middle) = g.alloc(&[a], MIB);
     let (c, high) = g.alloc(&[b], MIB);
     let first = g.free(&[c], low);
-    // A second chain, as the end of the first one is not before it. The third free
-    // node comes after both ends and is added to the older chain.
+    // This node starts a second chain, because it is not ordered after the end of the
+    // first one. The third free node comes after both ends and is added to the older
+    // chain.
     let second = g.free(&[c], high);
     let third = g.free(&[second, first], middle);
     assert_eq!(g.alloc(&[third], 3 * MIB).1, 3 * MIB);
@@ -240,7 +241,7 @@ fn m16_only_one_chain_of_free_nodes_joins_its_ranges() {
 
 #[test]
 fn m16_of_two_chains_as_long_a_free_node_is_added_to_the_older_one() {
-    // The free nodes of the recorded random-shape-3-0009.
+    // The free nodes of the recording random-shape-3-0009.
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
     let first = g.free(&[a], low);
@@ -251,8 +252,8 @@ fn m16_of_two_chains_as_long_a_free_node_is_added_to_the_older_one() {
     let other_chain = g.free(&[first, d], above);
     let (e, cut) = g.alloc(&[one_chain], 512);
     let last = g.free(&[other_chain, e], cut);
-    // Joined with what was left of the older chain's range, which is the last node's
-    // now: a node ordered after that chain's former end only gets new space.
+    // Joined with the remainder of the older chain's range, which now belongs to the
+    // last node. A node ordered after that chain's former end only gets new addresses.
     let (f, apart) = g.alloc(&[one_chain], MIB);
     assert_eq!(apart, above + MIB);
     assert_eq!(g.alloc(&[last, f], 2 * MIB + MIB / 2).1, cut);
@@ -273,7 +274,8 @@ fn m16_of_two_chains_a_free_node_is_added_to_the_longer_one() {
             true => [longer, short],
             false => [short, longer],
         };
-        // Between the ranges of both chains: joined with the longer chain's.
+        // This range is between the ranges of both chains, and is joined with that
+        // of the longer chain.
         let last = g.free(&listed, middle);
         assert_eq!(g.alloc(&[last], 4 * MIB).1, middle);
         assert_eq!(g.alloc(&[short], MIB).1, low);
@@ -291,14 +293,14 @@ fn m16_new_space_starts_where_the_last_ended_even_behind_a_free_range() {
 #[test]
 fn m16_reserved_grows_by_the_whole_size_though_slack_is_used_first() {
     let mut g = Graph::new();
-    // 16 MiB of slack in the first block, then 32 MiB that need only one more.
+    // 16 MiB of the first block are unused, so 32 MiB need only one more block.
     g.alloc(&[], 16 * MIB);
     g.alloc(&[], 32 * MIB);
     assert_eq!(
         (g.space.used_bytes(), g.space.reserved_bytes()),
         (64 * MIB, 64 * MIB)
     );
-    // 16 MiB of slack again; 33 MiB would need one block and get two.
+    // Again 16 MiB are unused. 33 MiB would need one more block, and two are reserved.
     g.alloc(&[], 33 * MIB);
     assert_eq!(
         (g.space.used_bytes(), g.space.reserved_bytes()),
@@ -320,8 +322,8 @@ fn r42_the_blocks_of_unfreed_allocations_are_what_a_trim_leaves() {
 
 #[test]
 fn a_chain_of_100_000_nodes_with_thousands_of_ranges_is_placed_quickly() {
-    // Ranges of 1 MiB kept apart by live ones, then allocations that each
-    // cut a little off. One pass over all ranges a node would take minutes.
+    // Free ranges of 1 MiB are separated by live ones, and each allocation cuts a little
+    // off one. A search through all ranges at each node would take minutes.
     let mut g = Graph::new();
     let mut last = g.kernel(&[]);
     let mut kept_apart = Vec::new();
@@ -346,7 +348,7 @@ fn a_chain_of_100_000_nodes_with_thousands_of_ranges_is_placed_quickly() {
 }
 
 #[test]
-fn many_unordered_branches_share_nothing_and_each_reuses_its_own() {
+fn unordered_branches_share_no_range_and_each_reuses_its_own() {
     let mut g = Graph::new();
     let root = g.kernel(&[]);
     for branch in 0..20_000 {
@@ -360,8 +362,8 @@ fn many_unordered_branches_share_nothing_and_each_reuses_its_own() {
 
 #[test]
 fn branches_that_fork_and_meet_for_50_000_nodes_stay_within_the_first_range() {
-    // The range of an unrelated branch is never found; looking for it through
-    // all that came before, at each node, would take minutes.
+    // The range of an unrelated branch is never found. Searching for it through all
+    // earlier nodes, at each node, would take minutes.
     let mut g = Graph::new();
     let (root, offset) = g.alloc(&[], 1024 * MIB);
     let mut last = g.free(&[root], offset);
@@ -380,9 +382,9 @@ fn branches_that_fork_and_meet_for_50_000_nodes_stay_within_the_first_range() {
 }
 
 #[test]
-fn pieces_that_pile_up_on_every_branch_are_not_gone_through_one_by_one() {
+fn thousands_of_ranges_on_every_branch_are_not_searched_one_by_one() {
     // Each allocation cuts a little off, so that every branch leaves thousands of
-    // ranges; of those of the branch that just ran the newest is never reached.
+    // ranges. Of the branch that ran last, the newest range is never reached.
     let mut g = Graph::new();
     let mut last = g.kernel(&[]);
     for round in 0..4_000 {
@@ -398,7 +400,7 @@ fn pieces_that_pile_up_on_every_branch_are_not_gone_through_one_by_one() {
 }
 
 #[test]
-fn granularity_refuses_blocks_that_steps_do_not_fill() {
+fn granularity_refuses_blocks_that_are_not_multiples_of_the_step() {
     assert_eq!(Granularity::new(512, 32 * MIB), Some(Granularity::H200));
     for (step, block) in [(0, 1), (1, 0), (512, 768)] {
         assert_eq!(Granularity::new(step, block), None);

@@ -1,44 +1,44 @@
-//! The addresses that the graphs of a process share.
+//! The virtual addresses that the graphs of a process share.
 //!
-//! Found from recordings of an H200 (driver 580, CUDA 13.0) in which graphs are
-//! built in turn and destroyed: a graph reserves *segments* of whole blocks. The
-//! segments of destroyed graphs are kept in the order in which they were returned,
-//! unmerged; the first that is large enough is used again, from its low end. Only when
-//! none is, neighbours are merged, also with what was never used; then the lowest of
-//! the merged ones that is large enough is taken, else new addresses.
+//! These rules were found from recordings of an H200 (driver 580, CUDA 13.0) in which
+//! graphs are built alternately and destroyed. A graph reserves *segments* of whole blocks.
+//! The segments of destroyed graphs are kept in the order in which they were returned, and
+//! are not merged. The first one that is large enough is used again, from its low end. Only
+//! if none is large enough are neighbours merged, also with addresses that were never used.
+//! Then the lowest merged range that is large enough is used, or else new addresses.
 //!
-//! That gives which addresses are used again, but of many graphs not in which order.
-//! Of `n` equal graphs on the H200, destroyed in the order in which they were made, the
-//! next ones get the addresses of number n-3, then of n-7 to n-4, 0 to n-8, n-2 and n-1
-//! (12, 16, 24 and 32 graphs); if all were launched and there was a trim, those of n-7,
-//! n-15 to n-8, 0 to n-16, n-6 to n-1 (24, 31, 32, 40, 48 and 64). Destroyed in the
-//! opposite order they are used again by address. Every run gives the same, whatever else
-//! the process allocates on the host. No rule was found that gives this
-//! and the other rows too, such as 1, 2, 0, 3, ... of eight, or 0, 18, 2, 3, 1, 4, ...
-//! of 33.
+//! These rules determine which addresses are used again, but for many graphs not in which
+//! order. On the H200, after `n` equal graphs were destroyed in the order in which they
+//! were made, the next graphs get the addresses of number n-3, then of n-7 to n-4, 0 to
+//! n-8, n-2 and n-1 (12, 16, 24 and 32 graphs). If all were launched and there was a trim,
+//! they get those of n-7, n-15 to n-8, 0 to n-16, n-6 to n-1 (24, 31, 32, 40, 48 and 64
+//! graphs). If the graphs are destroyed in the opposite order, their addresses are used
+//! again in ascending order. The result is the same in every run, whatever else the process
+//! allocates on the host. No rule was found that also explains the other recorded orders,
+//! such as 1, 2, 0, 3, ... of eight graphs, or 0, 18, 2, 3, 1, 4, ... of 33.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The virtual addresses of a device that its graphs reserve, in whole blocks.
+/// The virtual addresses of a device that its graphs can reserve, in whole blocks.
 #[derive(Clone, Debug)]
 pub struct VaSegments {
     block_bytes: u64,
-    /// What destroyed graphs returned, the oldest first: by the number of the return.
+    /// The ranges that destroyed graphs returned. The key counts the returns.
     free: BTreeMap<u64, Range<u64>>,
-    /// The numbers of those of each size in bytes.
+    /// For each size in bytes, the keys of the ranges of that size.
     by_size: BTreeMap<u64, BTreeSet<u64>>,
-    /// The number of the next return.
+    /// The key of the next return.
     next: u64,
-    /// Nothing was returned since the last merge.
+    /// Whether nothing was returned since the last merge.
     is_merged: bool,
-    /// These were never reserved.
+    /// The addresses that were never reserved.
     unused: Range<u64>,
 }
 
 impl VaSegments {
-    /// Nothing of these addresses is reserved yet. The first graph gets the first ones
-    /// (M2).
+    /// An instance in which nothing is reserved. The first graph gets the first
+    /// addresses (M2).
     pub fn new(addresses: Range<u64>, block_bytes: u64) -> Self {
         Self {
             block_bytes: block_bytes.max(1),
@@ -50,8 +50,8 @@ impl VaSegments {
         }
     }
 
-    /// Reserves `bytes` and returns their start. `None`: there are not so many
-    /// addresses in one piece.
+    /// Reserves `bytes` bytes of addresses and returns their start. `None` if no range
+    /// is large enough.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let bytes = bytes.checked_next_multiple_of(self.block_bytes)?;
         if let Some(start) = self.take_free(bytes) {
@@ -81,8 +81,8 @@ impl VaSegments {
         self.is_merged = false;
     }
 
-    /// Merges neighbours, and what adjoins the unused addresses with these. A trim
-    /// does that too.
+    /// Merges neighbouring ranges, and ranges that adjoin the unused addresses with
+    /// these. A trim also does this.
     pub fn merge(&mut self) {
         if self.is_merged {
             return;
@@ -113,8 +113,8 @@ impl VaSegments {
         self.free.insert(number, range);
     }
 
-    /// Takes the low end of the oldest range that is large enough; the rest stays in its
-    /// place.
+    /// Takes the low end of the oldest range that is large enough. The remainder keeps
+    /// its place in the order.
     fn take_free(&mut self, bytes: u64) -> Option<u64> {
         let oldest = |(_, numbers): (&u64, &BTreeSet<u64>)| numbers.first().copied();
         let number = self.by_size.range(bytes..).filter_map(oldest).min()?;
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(
             va_segments.take(100),
             Some(140),
-            "merged with what was never used"
+            "merged with addresses that were never used"
         );
     }
 

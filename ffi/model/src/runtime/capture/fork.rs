@@ -1,4 +1,4 @@
-//! Events in captures: how other streams join a capture and join its origin again.
+//! Events in captures: how other streams join a capture and return to its origin.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use crate::objects::id::{EventId, NodeId, StreamId};
 use crate::runtime::{Outcome, Runtime};
 
 impl Runtime {
-    /// `cudaEventRecord` in a stream that captures: the event stands for the nodes that
-    /// the stream's next node would come after.
+    /// `cudaEventRecord` in a capturing stream: the event refers to the nodes that the
+    /// stream's next node would depend on.
     pub(in crate::runtime) fn capture_record(
         &mut self,
         stream: StreamId,
@@ -23,20 +23,21 @@ impl Runtime {
         Ok(())
     }
 
-    /// The event was recorded outside of a capture, or destroyed.
+    /// Called when the event was recorded outside of a capture, or destroyed.
     pub(in crate::runtime) fn forget_captured_event(&mut self, event: EventId) {
         self.captures.events.remove(&event);
     }
 
-    /// `cudaStreamWaitEvent`, as far as a capture has to do with it. Whether it has: if
-    /// not, neither the stream nor the event belongs to one.
+    /// The part of `cudaStreamWaitEvent` that concerns captures. Returns whether there
+    /// is one: `false` if neither the stream nor the event belongs to a capture.
     ///
     /// # Errors
     ///
     /// 901 for an invalidated capture; 902 if the stream and the event belong to
-    /// different captures; 905 if the stream captures and the event was recorded outside
-    /// of the capture; 906 if the legacy default stream waits for a captured event; 1 for
-    /// an event of a capture that has ended or is invalid. All but 901 invalidate.
+    /// different captures; 905 if the stream is capturing and the event was recorded
+    /// outside of the capture; 906 if the legacy default stream waits for a captured
+    /// event; 1 for an event of a capture that has ended or is invalid. All but 901
+    /// invalidate the capture.
     pub(in crate::runtime) fn capture_wait(
         &mut self,
         stream: StreamId,
@@ -83,12 +84,12 @@ impl Runtime {
         Ok(true)
     }
 
-    /// Refuses an event that was recorded in a capture, for a call that asks when it
-    /// happens. `invalidates`: the call breaks the capture.
+    /// Refuses an event that was recorded in a capture, for a call that needs the time
+    /// of the event. With `invalidates`, the call also invalidates the capture.
     ///
     /// # Errors
     ///
-    /// 907, or 1 if the capture has ended or is invalid already.
+    /// 907, or 1 if the capture has ended or is already invalid.
     pub(in crate::runtime) fn not_captured(
         &mut self,
         event: EventId,
@@ -107,11 +108,11 @@ impl Runtime {
         Err(cudaError_t::CAPTURED_EVENT)
     }
 
-    /// Refuses to wait for an event of a capture that has ended or is invalid.
+    /// Refuses a wait for an event of a capture that has ended or is invalid.
     ///
     /// # Errors
     ///
-    /// 901 if the stream's own capture is invalid; else 1, which invalidates it.
+    /// 901 if the stream's own capture is invalid; otherwise 1, which invalidates it.
     pub(in crate::runtime) fn refuse_dead_event(
         &mut self,
         stream: StreamId,
@@ -130,8 +131,8 @@ impl Runtime {
         Err(cudaError_t::INVALID_VALUE)
     }
 
-    /// Whether what all streams of a capture have come to is in front of what its origin
-    /// has come to, or was taken from it by hand.
+    /// Whether the last nodes of all streams of a capture come before the next node of
+    /// its origin, or were removed by `cudaStreamUpdateCaptureDependencies`.
     pub(super) fn has_joined(&self, number: u64, origin: StreamId) -> bool {
         let (Some(end), Some(capture)) = (
             self.captures.streams.get(&origin),
@@ -154,7 +155,7 @@ impl Runtime {
             .all(|node| seen.contains(node))
     }
 
-    /// The nodes that a node comes after.
+    /// The nodes that a node depends on.
     fn nodes_before(&self, node: u64) -> Vec<u64> {
         let before = NodeId::from_handle(node)
             .and_then(|id| self.nodes.get(id))

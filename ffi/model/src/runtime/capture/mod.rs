@@ -1,11 +1,11 @@
 //! Stream capture: calls in a stream become nodes of a graph (R17).
 //!
-//! A capture begins in one stream, its origin. Other streams join it when they wait for
-//! an event that was recorded in it (`fork`). For each stream the capture keeps the
-//! nodes that the stream's next node comes after. A call that a capture does not take
-//! invalidates it: what is captured afterwards returns 901, and so does the end.
+//! A capture begins in one stream, its origin. Other streams join it when they wait for an
+//! event that was recorded in it (`fork`). For each stream the capture stores the nodes
+//! that the stream's next node will depend on. A call that a capture does not allow
+//! invalidates it: further captured calls return 901, and so does the end of the capture.
 //!
-//! `work` makes the nodes, `rules` says which calls captures forbid.
+//! `work` adds the nodes, and `rules` contains which calls captures forbid.
 
 mod fork;
 mod rules;
@@ -22,13 +22,14 @@ use crate::objects::stream::StreamKind;
 /// The host thread that makes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
-    /// Tells it from other threads.
+    /// A number that is different for each thread.
     pub thread: u64,
-    /// Which calls captures forbid to it: global unless it has exchanged that.
+    /// Its capture mode, which determines the calls that captures forbid to it: global
+    /// unless the thread has exchanged it.
     pub mode: cudaStreamCaptureMode,
     /// Its current device.
     pub device: i32,
-    /// The null stream is the thread's own default stream in this call.
+    /// Whether the null stream is the thread's own default stream in this call.
     pub per_thread_default: bool,
 }
 
@@ -43,10 +44,10 @@ impl Default for Caller {
     }
 }
 
-/// The captures under way.
+/// The active captures.
 #[derive(Debug, Default)]
 pub struct Captures {
-    /// By the number that `cudaStreamGetCaptureInfo` gives.
+    /// By the number that `cudaStreamGetCaptureInfo` returns.
     all: BTreeMap<u64, Capture>,
     streams: HashMap<StreamId, Branch>,
     events: HashMap<EventId, Branch>,
@@ -60,36 +61,36 @@ struct Capture {
     /// The thread that began it.
     thread: u64,
     origin: StreamId,
-    /// The program named the graph when the capture began.
+    /// Whether the program passed the graph when the capture began.
     given: bool,
-    /// No call has invalidated it.
+    /// Whether no call has invalidated it.
     valid: bool,
-    /// What streams had come to that were destroyed since.
+    /// The last nodes of streams that were destroyed since.
     lost: Vec<u64>,
-    /// What `cudaStreamUpdateCaptureDependencies` has taken from what a stream has come
-    /// to: the origin need not join it.
+    /// Nodes that `cudaStreamUpdateCaptureDependencies` removed from the dependencies
+    /// of a stream's next node. They need not come before the end of the origin.
     dropped: Vec<u64>,
 }
 
-/// A point in a capture: what a stream has come to, or what an event has recorded.
+/// A point in a capture: that of a stream, or one that an event has recorded.
 #[derive(Debug, Clone)]
 struct Branch {
     capture: u64,
-    /// The nodes that the next node comes after.
+    /// The nodes that the next node will depend on.
     after: Vec<u64>,
 }
 
-/// What `cudaStreamGetCaptureInfo` tells of a stream that captures.
+/// The result of `cudaStreamGetCaptureInfo` for a capturing stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureInfo<'a> {
-    /// Whether the capture is valid still.
+    /// Whether the capture is still valid.
     pub valid: bool,
     /// The capture's number.
     pub id: u64,
     /// Its graph.
     pub graph: u64,
-    /// The nodes that the stream's next node comes after. They stay where they are until
-    /// a call that captures in this stream, or waits in it, or ends the capture.
+    /// The nodes that the stream's next node will depend on. The array stays at the
+    /// same address until a call captures or waits in this stream, or ends the capture.
     pub after: &'a [u64],
 }
 
@@ -98,8 +99,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 900 for the legacy default stream, 401 for one that
-    /// captures already, 1 for an unknown mode.
+    /// 400 for a handle that is not a stream, 900 for the legacy default stream, 401
+    /// for a stream that is already capturing, 1 for an unknown mode.
     pub fn begin_capture(
         &mut self,
         stream: u64,
@@ -110,12 +111,12 @@ impl Runtime {
     }
 
     /// `cudaStreamBeginCaptureToGraph`: the nodes are added to a graph of the program,
-    /// the first ones after those named.
+    /// and the first ones depend on the given nodes.
     ///
     /// # Errors
     ///
-    /// As [`begin_capture`](Self::begin_capture); 1 for what is no graph and for
-    /// dependencies that are none of its nodes.
+    /// The same as for [`begin_capture`](Self::begin_capture), and 1 for a handle that
+    /// is not a graph and for dependencies that are not nodes of it.
     pub fn begin_capture_to_graph(
         &mut self,
         stream: u64,
@@ -152,7 +153,7 @@ impl Runtime {
             Some((graph, after)) => (graph, after.to_vec()),
             None => (self.graph_create(0)?, Vec::new()),
         };
-        // A capture has the number of its graph.
+        // A capture has the same number as its graph.
         let number = self.graph(self.graph_id(graph)?)?.number;
         let captures = &mut self.captures;
         captures.all.insert(
@@ -178,16 +179,17 @@ impl Runtime {
         Ok(())
     }
 
-    /// `cudaStreamEndCapture`: the graph.
+    /// `cudaStreamEndCapture`: returns the graph.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 906 for the legacy default stream while a blocking
-    /// stream captures, 401 for one that does not capture, 903 in a stream
-    /// other than the origin, which invalidates. The others end the capture and destroy
-    /// its graph, though the program may have made it, or a conditional node: 901 for a capture that a call has
-    /// invalidated, 904 for one with a stream that has not joined the origin again, 908
-    /// from a thread other than the one that began a capture that is not relaxed.
+    /// 400 for a handle that is not a stream, 906 for the legacy default stream while a
+    /// blocking stream captures, 401 for a stream that is not capturing, and 903 for a
+    /// stream other than the origin, which invalidates the capture. The other errors
+    /// end the capture and destroy its graph, even if the program or a conditional node
+    /// owns it: 901 if a call has invalidated the capture, 904 if a stream has not
+    /// joined the origin again, and 908 from another thread than the one that began the
+    /// capture, if its mode is not relaxed.
     pub fn end_capture(&mut self, stream: u64, current: i32) -> Outcome<u64> {
         let id = self.working_stream(stream, current)?;
         let number = self
@@ -226,8 +228,9 @@ impl Runtime {
         outcome
     }
 
-    /// Whether `cudaStreamEndCapture` may leave out where the graph is to be written: the
-    /// program has named it itself, as NVIDIA's sample graphConditionalNodes does.
+    /// Whether the program may pass no pointer for the graph to `cudaStreamEndCapture`:
+    /// it passed the graph itself when the capture began, as NVIDIA's sample
+    /// graphConditionalNodes does.
     pub fn capture_graph_is_given(&mut self, stream: u64, current: i32) -> bool {
         let Ok(id) = self.working_stream(stream, current) else {
             return false;
@@ -241,12 +244,12 @@ impl Runtime {
     }
 
     /// `cudaStreamIsCapturing` and `cudaStreamGetCaptureInfo`: `None` for a stream that
-    /// does not capture.
+    /// is not capturing.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream; 906 for the legacy default stream while a blocking
-    /// stream captures.
+    /// 400 for a handle that is not a stream; 906 for the legacy default stream while a
+    /// blocking stream captures.
     pub fn capture_info(&mut self, stream: u64, current: i32) -> Outcome<Option<CaptureInfo<'_>>> {
         let id = self.any_stream(stream, current)?;
         if self.is_legacy(id) && self.captures_beside_legacy().next().is_some() {
@@ -263,14 +266,14 @@ impl Runtime {
         }))
     }
 
-    /// `cudaStreamUpdateCaptureDependencies`: sets the nodes that the stream's next node
-    /// comes after, or adds to them.
+    /// `cudaStreamUpdateCaptureDependencies`: sets the nodes that the stream's next
+    /// node will depend on, or adds to them.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 401 for one that does not capture, 901 for an
-    /// invalidated capture, 1 for flags that are unknown and for what is no node of the
-    /// captured graph.
+    /// 400 for a handle that is not a stream, 401 for a stream that is not capturing,
+    /// 901 for an invalidated capture, 1 for unknown flags and for a handle that is not
+    /// a node of the captured graph.
     pub fn update_capture_dependencies(
         &mut self,
         stream: u64,
@@ -305,12 +308,12 @@ impl Runtime {
         Ok(())
     }
 
-    /// How many nodes the graph has that a stream captures into.
+    /// The number of nodes of the graph into which a stream captures.
     ///
     /// # Errors
     ///
-    /// 400 for what is no stream, 401 for one that does not capture, 901 for an
-    /// invalidated capture.
+    /// 400 for a handle that is not a stream, 401 for a stream that is not capturing,
+    /// 901 for an invalidated capture.
     pub fn captured_nodes(&mut self, stream: u64, current: i32) -> Outcome<usize> {
         let id = self.any_stream(stream, current)?;
         if !self.is_capturing(id) {
@@ -320,13 +323,14 @@ impl Runtime {
         self.node_count(graph)
     }
 
-    /// Says which thread makes the calls that follow.
+    /// Sets the thread that makes the following calls.
     pub fn set_caller(&mut self, caller: Caller) {
         self.caller = caller;
     }
 
-    /// A stream is destroyed. A capture ends with its origin, and its graph with it; what
-    /// another stream has captured the origin has to have joined.
+    /// Called when a stream is destroyed. If it is the origin of a capture, the capture
+    /// ends and its graph is destroyed. If it is another stream, the origin must still
+    /// join the nodes that it captured.
     pub(super) fn capture_lost_stream(&mut self, stream: StreamId) {
         let Some(branch) = self.captures.streams.remove(&stream) else {
             return;
@@ -345,7 +349,7 @@ impl Runtime {
         }
     }
 
-    /// Whether a capture adds to a graph.
+    /// Whether a capture adds nodes to a graph.
     pub(super) fn captures_into(&self, graph: u64) -> bool {
         self.captures
             .all
@@ -370,8 +374,8 @@ impl Runtime {
             .is_some_and(|stream| stream.kind == StreamKind::Default)
     }
 
-    /// The captures that have a blocking stream, which the legacy default stream would
-    /// have to wait for.
+    /// The captures with a blocking stream, for which the legacy default stream would
+    /// have to wait.
     fn captures_beside_legacy(&self) -> impl Iterator<Item = u64> {
         self.captures.streams.iter().filter_map(|(&id, branch)| {
             let kind = self.streams.get(id)?.kind;
@@ -379,7 +383,7 @@ impl Runtime {
         })
     }
 
-    /// Whether a capture is under way and nothing has invalidated it.
+    /// Whether a capture is active and not invalidated.
     fn is_valid(&self, number: u64) -> bool {
         self.captures
             .all
@@ -393,8 +397,8 @@ impl Runtime {
         }
     }
 
-    /// The graph that a stream captures into, and the nodes that its next node comes
-    /// after.
+    /// The graph into which a stream captures, and the nodes that its next node will
+    /// depend on.
     fn captured_so_far(&self, stream: StreamId) -> Outcome<(u64, Vec<u64>)> {
         let branch = self
             .captures

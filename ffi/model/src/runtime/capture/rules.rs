@@ -1,9 +1,9 @@
 //! Which calls captures forbid, and to which threads.
 //!
-//! A call that a capture may not be beside returns 900 and invalidates the captures
-//! that forbid it. Some are forbidden in every mode. Others are unsafe only because they
-//! may take or wait for something behind the program's back: those the mode of the
-//! capture and the mode of the calling thread decide on.
+//! A call that an active capture forbids returns 900, and invalidates the captures that
+//! forbid it. Some calls are forbidden in every mode. Other calls are forbidden only
+//! because they may implicitly allocate or wait; for these, the mode of the capture and
+//! that of the calling thread decide.
 
 use cudart_ffi::{cudaError_t, cudaStreamCaptureMode};
 
@@ -11,13 +11,13 @@ use crate::functions::FunctionId as F;
 use crate::objects::id::StreamId;
 use crate::runtime::{Outcome, Runtime};
 
-/// What captures under way have to say to a call, whatever its arguments are.
+/// How active captures restrict a call, whatever its arguments are.
 enum Rule {
-    /// Nothing.
+    /// It is always allowed.
     Safe,
-    /// The modes decide.
+    /// The capture modes decide.
     Unsafe,
-    /// It waits for the whole device: forbidden beside any capture.
+    /// It waits for the whole device, which every capture forbids.
     WaitsForDevice,
 }
 
@@ -49,11 +49,11 @@ fn rule(function: F) -> Rule {
 }
 
 impl Runtime {
-    /// Refuses a call that a capture under way forbids.
+    /// Refuses a call that an active capture forbids.
     ///
     /// # Errors
     ///
-    /// 900, and the captures that forbid the call are invalid from then on.
+    /// 900. The captures that forbid the call are invalid from then on.
     pub fn allowed_beside_captures(&mut self, function: F) -> Outcome {
         if self.captures.all.is_empty() {
             return Ok(());
@@ -68,9 +68,10 @@ impl Runtime {
         }
     }
 
-    /// Refuses an unsafe call of a thread. In relaxed mode a thread may make all of them.
-    /// Otherwise captures forbid them that the thread itself began, in another mode than
-    /// relaxed; and to threads in global mode captures in global mode of any thread.
+    /// Refuses a call that the capture modes may forbid. A thread in relaxed mode may
+    /// make all such calls. For other threads, a capture that the thread itself began
+    /// forbids them unless its mode is relaxed. For a thread in global mode, so does
+    /// every capture in global mode, whatever thread began it.
     pub(in crate::runtime) fn refuse_unsafe(&mut self) -> Outcome {
         let caller = self.caller;
         if caller.mode == cudaStreamCaptureMode::RELAXED {
@@ -91,8 +92,8 @@ impl Runtime {
         self.refuse_beside(forbidding, cudaError_t::STREAM_CAPTURE_UNSUPPORTED)
     }
 
-    /// Refuses work in the legacy default stream while a blocking stream captures: the
-    /// legacy stream would have to wait for it.
+    /// Refuses work in the legacy default stream while a blocking stream captures,
+    /// because the legacy stream would have to wait for that stream.
     pub(in crate::runtime) fn refuse_beside_legacy(&mut self, stream: StreamId) -> Outcome {
         if self.captures.all.is_empty() || !self.is_legacy(stream) {
             return Ok(());
@@ -101,7 +102,7 @@ impl Runtime {
         self.refuse_beside(captures, cudaError_t::STREAM_CAPTURE_IMPLICIT)
     }
 
-    /// Refuses a stream that captures, for a call that a capture does not take.
+    /// Refuses a capturing stream, for a call that cannot be captured.
     pub(in crate::runtime) fn not_capturing(&mut self, stream: StreamId) -> Outcome<StreamId> {
         let own: Vec<u64> = self
             .captures

@@ -1,4 +1,4 @@
-//! What becomes of work in a stream that captures: nodes, in the stream's order.
+//! Work in a capturing stream: it becomes nodes, in the stream's order.
 
 use cudart_ffi::{
     cudaError_t, cudaMemAllocationHandleType, cudaMemAllocationType, cudaMemLocation,
@@ -11,7 +11,7 @@ use crate::objects::id::StreamId;
 use crate::runtime::{AllocRequest, KernelRequest, Outcome, Runtime};
 
 impl Runtime {
-    /// `cudaMallocAsync` in a capture; null and no node for no bytes.
+    /// `cudaMallocAsync` in a capture. For 0 bytes it adds no node and returns null.
     pub(in crate::runtime) fn capture_malloc(
         &mut self,
         stream: StreamId,
@@ -41,7 +41,7 @@ impl Runtime {
         Ok(address)
     }
 
-    /// `cudaFreeAsync` in a capture; no node for null.
+    /// `cudaFreeAsync` in a capture. For null it adds no node.
     pub(in crate::runtime) fn capture_free(&mut self, stream: StreamId, address: u64) -> Outcome {
         if address == 0 {
             return self.captured_so_far(stream).map(|_| ());
@@ -101,13 +101,13 @@ impl Runtime {
         })
     }
 
-    /// Adds the node that `add` makes to the graph that a stream captures into, after
-    /// what the stream has come to.
+    /// Adds the node that `add` creates to the graph into which a stream captures,
+    /// after the stream's last nodes.
     ///
     /// # Errors
     ///
-    /// 901 for an invalidated capture; what `add` returns, which leaves the capture as
-    /// it was.
+    /// 901 for an invalidated capture, or the error of `add`, which leaves the capture
+    /// unchanged.
     pub(in crate::runtime) fn capture_node(
         &mut self,
         stream: StreamId,

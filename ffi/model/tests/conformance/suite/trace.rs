@@ -1,6 +1,7 @@
 //! Recordings: what each line of a program came to, as text and compared.
 //!
-//! `<line> -> <code> <used> <used high> <reserved> <reserved high> [@<address>] [=<value>] [# note]`
+//! `<line> -> <code> <used> <used high> <reserved> <reserved high> [@<address>] [=<value>] [#
+//! note]`
 //!
 //! Bytes are decimal, the address hexadecimal. A note (host time, free memory) is
 //! never compared. Lines in brackets are the runner's own cleanup.

@@ -1,4 +1,4 @@
-//! Arithmetic as [`Operation`]s.
+//! Arithmetic instructions as [`Operation`]s.
 
 use super::decode::{Place, integer_type};
 use super::number;
@@ -139,7 +139,7 @@ impl Place<'_, '_> {
         } else {
             self.reader.number(0)
         };
-        // The flag belongs to the thread.
+        // Each thread has its own carry flag.
         let flag = self.reader.named(0, "carry".to_owned());
         Some(Operation::Carry {
             to,
@@ -154,8 +154,8 @@ impl Place<'_, '_> {
         })
     }
 
-    /// Arithmetic of floating-point numbers. What is an approximation on a GPU is computed
-    /// in more digits.
+    /// Floating-point arithmetic. Operations that are approximations on a GPU are
+    /// computed with more digits.
     pub(super) fn float(&mut self, name: &str, words: &[&str]) -> Option<Operation> {
         let (&kind, between) = words.split_last()?;
         let double = kind == "f64";
@@ -203,7 +203,7 @@ impl Place<'_, '_> {
             return None;
         }
         mode.half = double && approximates;
-        // Only the sign bit changes.
+        // These operations change only the sign bit.
         if matches!(how, Float::Negate | Float::Absolute | Float::CopySign) && mode.saturate {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Reading a PTX body into a [`Program`]: statements, names, and calls of functions, whose
-//! bodies are put in the place of the call.
+//! Reads a PTX body into a [`Program`]: statements, names, and calls of functions, whose
+//! bodies are inlined.
 
 mod arithmetic;
 mod decode;
@@ -10,21 +10,23 @@ use super::operation::{Instruction, Operation, Reg};
 use super::unit::{Function, Place, Unit, declaration};
 use super::{Program, Special};
 
-/// How deep calls may be nested, and how long a program may be with all of them.
+/// The largest nesting depth of calls. The next constant limits the length of the program
+/// with all inlined calls.
 const MOST_DEPTH: usize = 16;
 const MOST_LINES: usize = 1 << 17;
-/// The most registers of a thread.
+/// The largest number of registers of a thread.
 const MOST_REGISTERS: usize = 1 << 14;
-/// The most bytes of a thread's own memory, and of a block's shared memory.
+/// The largest size in bytes of a thread's local memory, and of a block's shared memory.
 const MOST_LOCAL: u64 = 64 << 10;
 const MOST_SHARED: u64 = 227 << 10;
-/// What encloses and separates statements.
+/// The characters that enclose and separate statements.
 const BLOCK: [char; 6] = ['{', '}', ' ', '\t', '\r', '\n'];
 
 impl Program {
-    /// Reads an entry's body, without comments; `parameters` are its names in order, and
-    /// `unit` is what stands beside it. `None` where it holds anything else than
-    /// [the module](crate::kernels::program) says.
+    /// Reads the body of a kernel, without comments. `parameters` are its names in
+    /// order, and `unit` contains the functions and variables of the same PTX. `None`
+    /// if the body contains an instruction that [the module](crate::kernels::program)
+    /// does not list.
     #[must_use]
     pub fn parse(body: &str, parameters: &[&str], unit: &Unit) -> Option<Self> {
         let mut reader = Reader {
@@ -44,7 +46,7 @@ impl Program {
             dynamic: Vec::new(),
         };
         reader.expand(body, Scope::default(), 0)?;
-        // Dynamic shared memory follows that of known size.
+        // Dynamic shared memory follows static shared memory.
         let dynamic_align = reader
             .dynamic
             .iter()
@@ -82,51 +84,52 @@ impl Program {
     }
 }
 
-/// What the parameters of a function are, at one of its calls: a scope, and the name there.
+/// The parameters of a function at one of its calls: for each, the scope and the name
+/// there.
 type Bound = HashMap<String, (usize, String)>;
 
-/// The body of the kernel, or of a function at one of its calls.
+/// The names of the kernel's body, or of an inlined function at one of its calls.
 #[derive(Debug, Default)]
 struct Scope {
-    /// Names of registers, without the number where there are several.
+    /// Names of registers. Of `%r<12>`, the name without the number.
     declared: Vec<String>,
-    /// Names of the parameters that its calls pass. Each counts as a register.
+    /// Names of the parameters that its calls pass. Each is treated as a register.
     passed: Vec<String>,
-    /// What the function's own parameters are in the scope that calls it.
+    /// The function's own parameters: their names in the scope that calls it.
     bound: Bound,
-    /// Where the function ends; `None` for the kernel.
+    /// The label at the end of the function; `None` for the kernel.
     end: Option<usize>,
 }
 
-/// Turns lines into instructions.
+/// Translates lines into instructions.
 struct Reader<'t> {
     parameters: &'t [&'t str],
     unit: &'t Unit,
     scopes: Vec<Scope>,
-    /// Lines with the scope that each is in.
+    /// Lines, each with its scope.
     lines: Vec<(usize, &'t str)>,
     labels: HashMap<(usize, &'t str), usize>,
     registers: HashMap<(usize, String), Reg>,
     count: Reg,
     numbers: HashMap<u64, Reg>,
     specials: HashMap<Special, Reg>,
-    /// Offsets of arrays in a thread's own memory.
+    /// Offsets of arrays in a thread's local memory.
     local: HashMap<(usize, String), u64>,
     local_bytes: u64,
     shared: HashMap<String, u64>,
     shared_bytes: u64,
-    /// Names and alignment of dynamic shared arrays.
+    /// Names and alignments of dynamic shared arrays.
     dynamic: Vec<(String, u64)>,
 }
 
 impl<'t> Reader<'t> {
-    /// Takes in the statements of a body.
+    /// Adds the statements of a body.
     fn expand(&mut self, body: &'t str, scope: Scope, depth: usize) -> Option<()> {
         let own = self.scopes.len();
         self.scopes.push(scope);
         let inner = body.trim().strip_prefix('{')?.strip_suffix('}')?;
         for statement in inner.split(';') {
-            // A call stands in a block of its own, with the parameters that it passes.
+            // A call is in its own block, with the parameters that it passes.
             let mut statement = statement.trim_start_matches(BLOCK).trim_end();
             while let Some((label, rest)) = statement.split_once(':')
                 && !label.contains(char::is_whitespace)
@@ -175,8 +178,8 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// The function of the unit that a statement calls, and what its parameters are. A call
-    /// under a condition is none that can be put in its place.
+    /// The function of the unit that a statement calls, and its parameters. A
+    /// conditional call cannot be inlined.
     fn called(&self, own: usize, statement: &'t str) -> Option<Option<(&'t Function, Bound)>> {
         let Some((results, name, given)) = call(statement) else {
             return Some(None);
@@ -222,7 +225,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// Gives shared variables of the unit that a statement names their places.
+    /// Assigns addresses to the shared variables of the unit that a statement names.
     fn note_shared(&mut self, statement: &str) {
         let names =
             statement.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '%')));
@@ -266,7 +269,7 @@ impl<'t> Reader<'t> {
         Some(Instruction { guard, what })
     }
 
-    /// Where a label is.
+    /// The position of a label.
     fn label(&self, scope: usize, name: &str) -> Option<usize> {
         self.labels.get(&(scope, name)).copied()
     }
@@ -277,7 +280,7 @@ impl<'t> Reader<'t> {
         self.count - 1
     }
 
-    /// The register that holds a number.
+    /// The register with a constant number.
     fn number(&mut self, number: u64) -> Reg {
         if let Some(&known) = self.numbers.get(&number) {
             return known;
@@ -287,7 +290,7 @@ impl<'t> Reader<'t> {
         register
     }
 
-    /// A register by what it is called in a scope.
+    /// The register for a name in a scope.
     fn named(&mut self, scope: usize, name: String) -> Reg {
         if let Some(&known) = self.registers.get(&(scope, name.clone())) {
             return known;
@@ -297,7 +300,7 @@ impl<'t> Reader<'t> {
         register
     }
 
-    /// A declared register by its name; a register of its own for each.
+    /// A declared register by its name. Each gets its own number.
     fn register(&mut self, scope: usize, name: &str) -> Option<Reg> {
         let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let declared = &self.scopes.get(scope)?.declared;
@@ -307,8 +310,8 @@ impl<'t> Reader<'t> {
         Some(self.named(scope, name.to_owned()))
     }
 
-    /// The register that stands for bytes of a parameter of a call, wherever it is passed on
-    /// from.
+    /// The register for the bytes of a call's parameter, in the scope that first passed
+    /// it.
     fn passed(&mut self, scope: usize, name: &str, offset: u64) -> Option<Reg> {
         let (mut scope, mut name) = (scope, name.to_owned());
         loop {
@@ -340,7 +343,7 @@ impl<'t> Reader<'t> {
         Some(self.number(address))
     }
 
-    /// The address of a variable in its own space.
+    /// The address of a variable in its state space.
     fn variable(&self, scope: usize, name: &str) -> Option<u64> {
         if let Some(&offset) = self.local.get(&(scope, name.to_owned())) {
             return Some(offset);
@@ -354,7 +357,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `ret`: the end of the kernel, or of the function that was called.
+    /// `ret`: the end of the kernel, or of the inlined function.
     fn end_of(&self, scope: usize) -> Option<Operation> {
         Some(match self.scopes.get(scope)?.end {
             None => Operation::Return,
@@ -363,8 +366,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The names in `call.uni (results), name, (parameters)`; `None` for what is no call, and for
-/// one under a condition.
+/// The names in `call.uni (results), name, (parameters)`. `None` for a statement that is
+/// not a call, and for a conditional call.
 fn call(statement: &str) -> Option<(Vec<&str>, &str, Vec<&str>)> {
     let (opcode, rest) = statement.split_once(char::is_whitespace)?;
     if !matches!(opcode, "call" | "call.uni") {
@@ -397,7 +400,7 @@ fn call(statement: &str) -> Option<(Vec<&str>, &str, Vec<&str>)> {
     Some((results, name, given))
 }
 
-/// A constant: an integer as in C, or the bits of a floating-point number.
+/// A constant: an integer with the syntax of C, or the bits of a floating-point number.
 pub(super) fn number(text: &str) -> Option<u64> {
     if let Some(bits) = text.strip_prefix("0f").or_else(|| text.strip_prefix("0F")) {
         return u32::from_str_radix(bits, 16).ok().map(u64::from);

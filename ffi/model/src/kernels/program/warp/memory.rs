@@ -1,10 +1,10 @@
-//! A thread's loads and stores, in the space that an address is in.
+//! Loads and stores of a thread, in the state space of the address.
 
 use super::{Block, Warp};
 use crate::kernels::program::operation::Space;
 use crate::kernels::program::{LOCAL_WINDOW, Memory, SHARED_WINDOW, TooLong, WINDOW_BYTES};
 
-/// What memory reads as where there is none.
+/// The value of a load from an invalid address.
 const NOTHING: u64 = 0xcdcd_cdcd_cdcd_cdcd;
 
 impl<const N: usize> Warp<N> {
@@ -78,7 +78,7 @@ impl<const N: usize> Warp<N> {
     }
 }
 
-/// The space that a generic address is in.
+/// The state space of a generic address.
 pub(super) fn space_of(address: u64) -> Space {
     match address / WINDOW_BYTES * WINDOW_BYTES {
         SHARED_WINDOW => Space::Shared,

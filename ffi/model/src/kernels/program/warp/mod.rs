@@ -1,8 +1,8 @@
-//! Threads that run in step: a warp, or the one thread of a block that has no more.
+//! Threads that run in lockstep: a warp, or the only thread of a block.
 //!
-//! Threads at the same instruction do it together. Where they part, those that are behind
-//! run first, so that they meet again where their ways join. From time to time those that
-//! are ahead are run instead, in case the others wait for them.
+//! Threads at the same instruction execute it together. After a divergence, the threads
+//! that are behind run first, so that all meet again where their paths join. From time to
+//! time the threads that are ahead run instead, in case the others wait for them.
 
 mod memory;
 mod step;
@@ -13,7 +13,7 @@ use super::lanes::Lanes;
 use super::operation::{Instruction, Operation, Predicate, Reg, Vote};
 use super::{Launch, Memory, Program, TooLong};
 
-/// Instructions after which other threads of the warp, and other warps, have their turn.
+/// The number of instructions after which other threads of the warp, and other warps, run.
 const TURN: u32 = 1 << 14;
 
 /// Threads at the same instruction.
@@ -23,28 +23,28 @@ struct Group {
     mask: u32,
 }
 
-/// Threads that wait at a barrier, and what it gives them.
+/// Threads that wait at a barrier, and the result of the barrier.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     group: Group,
     gives: Option<(Reg, Vote)>,
 }
 
-/// What the threads of a block that have come to a barrier said there.
+/// The values that the threads of a block passed to a barrier.
 #[derive(Debug, Default)]
 pub(super) struct Votes {
     yes: u64,
     all: u64,
 }
 
-/// The memory of a block that its threads share, and the launch that it belongs to.
+/// The memory that the threads of a block share, and the launch to which the block belongs.
 pub(super) struct Block<'a, M> {
     pub launch: Launch<'a>,
     pub block: [u32; 3],
     pub shared: Vec<u8>,
     pub votes: Votes,
     pub memory: &'a mut M,
-    /// Instructions that the launch may still take.
+    /// The number of instructions that the launch may still execute.
     pub budget: u64,
 }
 
@@ -54,11 +54,11 @@ pub(super) struct Warp<const N: usize> {
     local_bytes: usize,
     groups: Vec<Group>,
     waiting: Vec<Waiting>,
-    /// Those that are ahead run in this turn.
+    /// Whether the threads that are ahead run in this turn.
     ahead: bool,
 }
 
-/// Whether a warp can go on.
+/// Whether a warp can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Running,
@@ -68,7 +68,7 @@ pub(super) enum State {
 }
 
 impl<const N: usize> Warp<N> {
-    /// A warp for a program, whose threads have not started.
+    /// A warp for a program. Its threads have not started.
     pub fn new(program: &Program) -> Self {
         let mut warp = Self {
             registers: vec![[0; N]; program.registers],
@@ -84,7 +84,7 @@ impl<const N: usize> Warp<N> {
         warp
     }
 
-    /// Starts the threads of the block from this one on.
+    /// Starts the threads of the block, from number `first` on.
     pub fn start(&mut self, program: &Program, launch: &Launch<'_>, block: [u32; 3], first: u32) {
         let threads: u32 = launch.block.iter().product();
         let lanes = (threads - first).min(N as u32);
@@ -125,7 +125,7 @@ impl<const N: usize> Warp<N> {
         }
     }
 
-    /// The threads for which a predicate holds, of all.
+    /// The threads for which a predicate is true, as a mask.
     fn holds(&self, predicate: Predicate) -> u32 {
         let mut mask = 0;
         for (lane, value) in self.get(predicate.register).iter().enumerate() {
@@ -134,7 +134,7 @@ impl<const N: usize> Warp<N> {
         mask
     }
 
-    /// The group whose turn it is.
+    /// The group of threads that runs next.
     fn pick(&mut self) -> Option<Group> {
         let groups = self.groups.iter().enumerate();
         let chosen = if self.ahead {
@@ -160,11 +160,11 @@ impl<const N: usize> Warp<N> {
         }
     }
 
-    /// Runs until all threads have ended or wait, or others have their turn.
+    /// Runs until all threads have ended or wait, or until other warps must run.
     ///
     /// # Errors
     ///
-    /// When the budget is used up.
+    /// [`TooLong`] if the budget is used up.
     pub fn run<M: Memory>(
         &mut self,
         program: &Program,
@@ -172,7 +172,8 @@ impl<const N: usize> Warp<N> {
     ) -> Result<State, TooLong> {
         let mut left = TURN;
         while let Some(group) = self.pick() {
-            // Where the next group is: this one goes no further by itself.
+            // The position of the next group. This group does not run beyond it
+            // alone.
             let meets = match self.ahead {
                 true => usize::MAX,
                 false => self
@@ -195,7 +196,8 @@ impl<const N: usize> Warp<N> {
         })
     }
 
-    /// Threads go on from a barrier that all of the block have come to.
+    /// Continues the threads that waited at a barrier which all threads of the block
+    /// have reached.
     pub fn pass_barrier(&mut self, votes: &Votes) {
         for waiting in std::mem::take(&mut self.waiting) {
             if let Some((register, vote)) = waiting.gives {
@@ -305,7 +307,7 @@ impl<const N: usize> Warp<N> {
     }
 }
 
-/// The threads of a mask.
+/// The indices of the threads in a mask.
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
     let mut left = mask;
     std::iter::from_fn(move || {

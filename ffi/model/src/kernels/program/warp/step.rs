@@ -1,4 +1,4 @@
-//! What one instruction does for the threads that are at it.
+//! Executes one instruction for the threads that are at it.
 
 use std::array::from_fn;
 
@@ -11,7 +11,7 @@ use crate::kernels::program::operation::{
 use crate::kernels::program::{Memory, TooLong, floats, printf};
 
 impl<const N: usize> Warp<N> {
-    /// Does one instruction for the threads of a mask.
+    /// Executes one instruction for the threads of a mask.
     pub(super) fn step<M: Memory>(
         &mut self,
         what: &Operation,
@@ -311,7 +311,7 @@ impl<const N: usize> Warp<N> {
                     let mut load =
                         |address, bytes| self.load(Space::Generic, lane, address, bytes, block);
                     let (text, count) = printf::write(format, arguments, &mut load);
-                    // A byte counts as an instruction.
+                    // Each byte of text counts as an instruction.
                     block.budget = block.budget.checked_sub(text.len() as u64).ok_or(TooLong)?;
                     block.memory.print(&text);
                     counts[lane] = count;

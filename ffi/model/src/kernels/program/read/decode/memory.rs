@@ -3,8 +3,8 @@
 use super::Place;
 use crate::kernels::program::operation::{Atomic, Operation, Space, Type};
 
-/// Words of loads, stores and atomics that change nothing here: work is done in order, and
-/// there are no caches.
+/// Modifiers of loads, stores and atomics that have no effect here, because work is done in
+/// order and there are no caches.
 const ORDERS: [&str; 19] = [
     "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "cta", "cluster", "gpu", "sys",
     "ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "unified",
@@ -72,7 +72,7 @@ impl Place<'_, '_> {
         })
     }
 
-    /// `ld.param` of the kernel's parameters, and both of those that calls pass.
+    /// `ld.param` and `st.param`: the kernel's parameters, and the parameters of calls.
     pub(super) fn parameter(&mut self, loads: bool, of: Type) -> Option<Operation> {
         let (name, offset) = self.bracketed(if loads { 1 } else { 0 })?;
         let name = name.to_owned();
@@ -140,7 +140,7 @@ impl Place<'_, '_> {
     }
 }
 
-/// What an atomic operation or a reduction does.
+/// The operation of an atomic or a reduction.
 pub(super) fn atomic_named(word: &str) -> Option<Atomic> {
     Some(match word {
         "add" => Atomic::Add,

@@ -1,4 +1,4 @@
-//! One statement as an [`Operation`].
+//! Decodes one statement into an [`Operation`].
 
 mod memory;
 
@@ -56,7 +56,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A call of a function that a GPU has.
+    /// A call of a function that the GPU provides.
     fn system_call(
         &mut self,
         scope: usize,
@@ -82,7 +82,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Operands, which commas separate outside of braces.
+/// The operands, which are separated by commas outside of braces.
 fn split(operands: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut depth = 0;
@@ -107,7 +107,7 @@ fn split(operands: &str) -> Vec<&str> {
     found
 }
 
-/// An instruction that is being read.
+/// An instruction that is being decoded.
 pub(super) struct Place<'r, 't> {
     pub(super) reader: &'r mut Reader<'t>,
     scope: usize,
@@ -115,19 +115,19 @@ pub(super) struct Place<'r, 't> {
 }
 
 impl Place<'_, '_> {
-    /// The register of an operand that is read.
+    /// The register of a source operand.
     pub(super) fn source(&mut self, index: usize) -> Option<Reg> {
         let text = self.operands.get(index)?;
         self.reader.operand(self.scope, text)
     }
 
-    /// The register of an operand that is written.
+    /// The register of a destination operand.
     pub(super) fn target(&mut self, index: usize) -> Option<Reg> {
         let text = self.operands.get(index)?;
         self.target_named(text)
     }
 
-    /// `_` is a register that nobody reads.
+    /// `_` is a register that is never read.
     fn target_named(&mut self, name: &str) -> Option<Reg> {
         if name == "_" {
             return Some(self.reader.fresh());
@@ -145,7 +145,7 @@ impl Place<'_, '_> {
         Some(Predicate { register, negated })
     }
 
-    /// Whether there are so many operands.
+    /// Whether there are `count` operands.
     pub(super) fn has(&self, count: usize) -> Option<()> {
         (self.operands.len() == count).then_some(())
     }
@@ -338,7 +338,8 @@ impl Place<'_, '_> {
                 "and" => logic = Some(Logic::And),
                 "or" => logic = Some(Logic::Or),
                 "xor" => logic = Some(Logic::Xor),
-                // Numbers that are not normal differ from zero in no recorded program.
+                // In no recorded program did flushing subnormal numbers
+                // change a comparison with zero.
                 "ftz" => {}
                 _ => return None,
             }
@@ -395,7 +396,7 @@ impl Place<'_, '_> {
         })
     }
 
-    /// What threads do together.
+    /// Barriers, votes and shuffles, in which threads act together.
     fn together(&mut self, name: &str, words: &[&str]) -> Option<Operation> {
         match (name, words) {
             ("activemask", ["b32"]) => {
@@ -404,7 +405,7 @@ impl Place<'_, '_> {
                     to: self.target(0)?,
                 })
             }
-            // The threads of a warp are in step.
+            // The threads of a warp run in lockstep.
             ("bar" | "barrier", ["warp", "sync"]) => Some(Operation::Nothing),
             ("bar", ["sync"])
             | ("bar", ["cta", "sync"])
@@ -412,7 +413,8 @@ impl Place<'_, '_> {
                 "barrier",
                 ["sync"] | ["sync", "aligned"] | ["cta", "sync"] | ["cta", "sync", "aligned"],
             ) => {
-                // With a number of threads it is for some of the block only.
+                // With a number of threads, the barrier would be for a part
+                // of the block only.
                 self.has(1)?;
                 Some(Operation::Barrier { gives: None })
             }
@@ -487,12 +489,12 @@ impl Place<'_, '_> {
     }
 }
 
-/// The type of arithmetic that is no floating-point arithmetic.
+/// The type of integer arithmetic.
 pub(super) fn integer_type(kind: &str) -> Option<Type> {
     Type::parse(kind).filter(|_| !kind.starts_with('f'))
 }
 
-/// What is added to an address of a space to make it generic.
+/// The constant that is added to an address of a space to make it generic.
 fn window(space: &str) -> Option<u64> {
     match space {
         "global" | "const" => Some(0),
