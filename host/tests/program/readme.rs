@@ -145,7 +145,7 @@ fn every_block_is_run_or_says_why_it_is_not() {
                 (language, Some(rest))
             });
         let python_on_the_simulated_runtime =
-            language == "python" && block.lines.iter().any(|line| line.contains("cudart_model"));
+            language == "python" && block.lines.iter().any(|line| line.contains("libcudart_simulated"));
         match reason {
             Some(reason) => assert!(
                 reason
