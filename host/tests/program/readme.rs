@@ -144,8 +144,11 @@ fn every_block_is_run_or_says_why_it_is_not() {
             .map_or((block.info.as_str(), None), |(language, rest)| {
                 (language, Some(rest))
             });
-        let python_on_the_simulated_runtime =
-            language == "python" && block.lines.iter().any(|line| line.contains("libcudart_simulated"));
+        let python_on_the_simulated_runtime = language == "python"
+            && block
+                .lines
+                .iter()
+                .any(|line| line.contains("libcudart_simulated"));
         match reason {
             Some(reason) => assert!(
                 reason

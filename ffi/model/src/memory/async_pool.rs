@@ -5,10 +5,10 @@
 //! there are any, and only the sizes of the allocations determine how much memory the pool
 //! has reserved. It is separate from graph memory (R44).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::clock::Nanos;
+use crate::memory::allocations::{Allocations, STEP};
 use crate::memory::contents::Contents;
 use crate::memory::va_window::VaWindow;
 
@@ -16,24 +16,11 @@ use crate::memory::va_window::VaWindow;
 /// block size of graph memory on the H200 (M1).
 const UNIT: u64 = 32 << 20;
 
-/// Sizes and addresses are multiples of this, in bytes.
-const STEP: u64 = 512;
-
-/// One allocation.
-#[derive(Debug)]
-struct Pooled {
-    bytes: u64,
-    /// The time from which it is free, if it was freed in stream order.
-    freed_at: Option<Nanos>,
-    contents: Contents,
-}
-
 /// The pool.
 #[derive(Debug)]
 pub struct AsyncPool {
-    allocations: BTreeMap<u64, Pooled>,
-    /// The time and the address of each free whose time has not been reached.
-    due: BTreeSet<(Nanos, u64)>,
+    /// Their sizes are multiples of [`STEP`].
+    allocations: Allocations,
     addresses: VaWindow,
     used: u64,
     reserved: u64,
@@ -45,8 +32,7 @@ impl AsyncPool {
     #[must_use]
     pub fn new(addresses: Range<u64>) -> Self {
         Self {
-            allocations: BTreeMap::new(),
-            due: BTreeSet::new(),
+            allocations: Allocations::default(),
             addresses: VaWindow::new(addresses),
             used: 0,
             reserved: 0,
@@ -81,7 +67,7 @@ impl AsyncPool {
     /// The number of allocations that are not freed.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.allocations.len() - self.due.len()
+        self.allocations.unfreed_count()
     }
 
     /// Allocates `bytes` bytes, with `room` bytes free on the device, and returns the
@@ -99,49 +85,28 @@ impl AsyncPool {
         let address = self.addresses.take(bytes)?;
         self.used += bytes;
         self.reserved = self.reserved.max(wanted);
-        self.allocations.insert(
-            address,
-            Pooled {
-                bytes,
-                freed_at: None,
-                contents: Contents::default(),
-            },
-        );
+        self.allocations.insert(address, bytes);
         Some(address)
     }
 
     /// Frees the allocation that starts at the address, at the time `time`. Returns
     /// whether there is one.
     pub fn free_at(&mut self, address: u64, time: Nanos) -> bool {
-        match self.allocations.get_mut(&address) {
-            Some(pooled) if pooled.freed_at.is_none() => {
-                pooled.freed_at = Some(time);
-                self.due.insert((time, address));
-                true
-            }
-            _ => false,
-        }
+        self.allocations.free_at(address, time)
     }
 
     /// Whether the range is within one allocation that is not freed.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
-        let before = self.allocations.range(..=address).next_back();
-        before.is_some_and(|(start, pooled)| {
-            let end = address.checked_add(bytes);
-            pooled.freed_at.is_none() && end.is_some_and(|end| end <= start + pooled.bytes)
-        })
+        self.allocations.contains(address, bytes)
     }
 
     /// Carries out the frees whose time has been reached.
     pub fn settle(&mut self, now: Nanos) {
-        while let Some(&(time, address)) = self.due.first()
-            && time <= now
-        {
-            self.due.pop_first();
-            if let Some(pooled) = self.allocations.remove(&address) {
-                self.used -= pooled.bytes;
-                self.addresses.release(address, pooled.bytes);
+        while let Some(address) = self.allocations.due(now) {
+            if let Some(bytes) = self.allocations.remove(address) {
+                self.used -= bytes;
+                self.addresses.release(address, bytes);
             }
         }
     }
@@ -150,16 +115,13 @@ impl AsyncPool {
     /// and its contents.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
-        let (&start, pooled) = self.allocations.range(..=address).next_back()?;
-        let is_in = pooled.freed_at.is_none() && address - start < pooled.bytes;
-        is_in.then_some((start, pooled.bytes, &pooled.contents))
+        self.allocations.find(address)
     }
 
     /// The first address of the next allocation above an address.
     #[must_use]
     pub fn next_above(&self, address: u64) -> Option<u64> {
-        let (&start, _) = self.allocations.range(address.checked_add(1)?..).next()?;
-        Some(start)
+        self.allocations.next_above(address)
     }
 
     /// Returns unused memory to the device, until `keep` bytes are left.

@@ -85,9 +85,7 @@ impl Shared {
         let bytes = to.len() as u64;
         self.lock().for_each_part(offset, bytes, |at, part| {
             let from = (at - offset) as usize;
-            let Some(room) = to.get_mut(from..from + part.bytes() as usize) else {
-                return;
-            };
+            let room = &mut to[from..from + part.bytes() as usize];
             match part {
                 Part::Bytes(bytes) => room.copy_from_slice(bytes),
                 Part::Repeated { pattern, .. } => repeat(pattern, at, room),
@@ -200,9 +198,7 @@ impl Written {
             self.for_each_run(at, start, &mut visit);
             at = ((number + 1) * PAGE_BYTES).min(end);
             let within = |offset: u64| (offset - number * PAGE_BYTES) as usize;
-            if let Some(bytes) = page.get(within(start)..within(at)) {
-                visit(start, Part::Bytes(bytes));
-            }
+            visit(start, Part::Bytes(&page[within(start)..within(at)]));
         }
         self.for_each_run(at, end, &mut visit);
     }
@@ -256,9 +252,7 @@ impl Written {
         self.for_each_run(start, start + PAGE_BYTES, &mut |at, part| {
             if let Part::Repeated { pattern, bytes } = part {
                 let from = (at - start) as usize;
-                if let Some(room) = page.get_mut(from..from + bytes as usize) {
-                    repeat(pattern, at, room);
-                }
+                repeat(pattern, at, &mut page[from..from + bytes as usize]);
             }
         });
         page
@@ -272,9 +266,7 @@ impl Written {
             let within = (offset % PAGE_BYTES) as usize;
             let (now, later) = from.split_at(from.len().min(PAGE - within));
             let page = self.page(offset / PAGE_BYTES, &mut new_pages);
-            if let Some(room) = page.get_mut(within..within + now.len()) {
-                room.copy_from_slice(now);
-            }
+            page[within..within + now.len()].copy_from_slice(now);
             offset += now.len() as u64;
             from = later;
         }
@@ -293,9 +285,8 @@ impl Written {
             let within = (at % PAGE_BYTES) as usize;
             let length = (PAGE - within).min((end - at) as usize);
             if length < PAGE {
-                if let Some(room) = self.page(number, &mut 0).get_mut(within..within + length) {
-                    source(at, room);
-                }
+                let page = self.page(number, &mut 0);
+                source(at, &mut page[within..within + length]);
                 at += length as u64;
                 continue;
             }
@@ -340,9 +331,8 @@ impl Written {
         for number in [offset / PAGE_BYTES, (end - 1) / PAGE_BYTES] {
             let start = number * PAGE_BYTES;
             let (from, to) = (offset.max(start), end.min(start + PAGE_BYTES));
-            if let Some(page) = self.pages.get_mut(&number)
-                && let Some(room) = page.get_mut((from - start) as usize..(to - start) as usize)
-            {
+            if let Some(page) = self.pages.get_mut(&number) {
+                let room = &mut page[(from - start) as usize..(to - start) as usize];
                 repeat(pattern.unwrap_or([NEVER_WRITTEN; 4]), from, room);
             }
         }

@@ -1,29 +1,15 @@
 //! Plain device memory: `cudaMalloc`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::clock::Nanos;
+use crate::memory::allocations::{Allocations, STEP};
 use crate::memory::contents::Contents;
 use crate::memory::va_window::VaWindow;
 
 /// Physical memory for plain allocations is allocated in multiples of this, in bytes.
 const UNIT: u64 = 2 << 20;
-/// The addresses of plain allocations are multiples of this, in bytes.
-const STEP: u64 = 512;
-
-/// A plain allocation.
-#[derive(Debug)]
-struct Plain {
-    /// The requested size in bytes.
-    bytes: u64,
-    /// The 2 MiB unit that it shares with other small allocations, if it does.
-    shared_unit: Option<u64>,
-    /// The time from which it is free, if it was freed in stream order
-    /// (`cudaFreeAsync`).
-    freed_at: Option<Nanos>,
-    contents: Contents,
-}
 
 /// A unit of 2 MiB that small allocations share.
 #[derive(Debug, Clone, Copy)]
@@ -35,9 +21,7 @@ struct Unit {
 /// The plain allocations of a device.
 #[derive(Debug)]
 pub struct Heap {
-    allocations: BTreeMap<u64, Plain>,
-    /// The time and the address of each free whose time has not been reached.
-    due: BTreeSet<(Nanos, u64)>,
+    allocations: Allocations,
     units: BTreeMap<u64, Unit>,
     /// The unit in which the next small allocation is tried.
     filling: u64,
@@ -50,8 +34,7 @@ impl Heap {
     #[must_use]
     pub fn new(addresses: Range<u64>) -> Self {
         Self {
-            allocations: BTreeMap::new(),
-            due: BTreeSet::new(),
+            allocations: Allocations::default(),
             units: BTreeMap::new(),
             filling: 0,
             addresses: VaWindow::new(addresses),
@@ -68,7 +51,7 @@ impl Heap {
     /// The number of allocations.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.allocations.len()
+        self.allocations.count()
     }
 
     /// Allocates `bytes` bytes, with `room` bytes free on the device, and returns the
@@ -82,7 +65,7 @@ impl Heap {
             let address = unit.next;
             unit.next += rounded;
             unit.live += 1;
-            self.insert(address, bytes, Some(self.filling));
+            self.allocations.insert(address, bytes);
             return Some(address);
         }
         let physical = bytes.checked_next_multiple_of(UNIT)?;
@@ -91,8 +74,7 @@ impl Heap {
         }
         let address = self.addresses.take(physical)?;
         self.physical += physical;
-        let shared = (rounded < UNIT).then_some(address);
-        if shared.is_some() {
+        if rounded < UNIT {
             self.filling = address;
             self.units.insert(
                 address,
@@ -102,67 +84,37 @@ impl Heap {
                 },
             );
         }
-        self.insert(address, bytes, shared);
+        self.allocations.insert(address, bytes);
         Some(address)
-    }
-
-    fn insert(&mut self, address: u64, bytes: u64, shared_unit: Option<u64>) {
-        self.allocations.insert(
-            address,
-            Plain {
-                bytes,
-                shared_unit,
-                freed_at: None,
-                contents: Contents::default(),
-            },
-        );
     }
 
     /// Whether an allocation that is not yet freed starts at the address.
     #[must_use]
     pub fn starts_at(&self, address: u64) -> bool {
-        self.allocations
-            .get(&address)
-            .is_some_and(|plain| plain.freed_at.is_none())
+        self.allocations.starts_at(address)
     }
 
     /// Whether the range is within one allocation that is not yet freed.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
-        self.allocations
-            .range(..=address)
-            .next_back()
-            .is_some_and(|(start, plain)| {
-                plain.freed_at.is_none()
-                    && address
-                        .checked_add(bytes)
-                        .is_some_and(|end| end <= start + plain.bytes)
-            })
+        self.allocations.contains(address, bytes)
     }
 
     /// Frees the allocation that starts at the address. Returns whether there is one.
     pub fn free(&mut self, address: u64) -> bool {
-        let Some(plain) = self.allocations.remove(&address) else {
+        let Some(bytes) = self.allocations.remove(address) else {
             return false;
         };
-        if let Some(time) = plain.freed_at {
-            self.due.remove(&(time, address));
-        }
-        match plain.shared_unit {
-            None => {
-                let physical = plain.bytes.next_multiple_of(UNIT);
-                self.physical -= physical;
-                self.addresses.release(address, physical);
-            }
-            Some(start) => {
-                if let Some(unit) = self.units.get_mut(&start) {
-                    unit.live -= 1;
-                    if unit.live == 0 {
-                        self.units.remove(&start);
-                        self.physical -= UNIT;
-                        self.addresses.release(start, UNIT);
-                    }
-                }
+        if bytes.next_multiple_of(STEP) >= UNIT {
+            let physical = bytes.next_multiple_of(UNIT);
+            self.physical -= physical;
+            self.addresses.release(address, physical);
+        } else if let Some((&start, unit)) = self.units.range_mut(..=address).next_back() {
+            unit.live -= 1;
+            if unit.live == 0 {
+                self.units.remove(&start);
+                self.physical -= UNIT;
+                self.addresses.release(start, UNIT);
             }
         }
         true
@@ -170,21 +122,12 @@ impl Heap {
 
     /// Frees the allocation that starts at the address, at the time `time`.
     pub fn free_at(&mut self, address: u64, time: Nanos) -> bool {
-        match self.allocations.get_mut(&address) {
-            Some(plain) if plain.freed_at.is_none() => {
-                plain.freed_at = Some(time);
-                self.due.insert((time, address));
-                true
-            }
-            _ => false,
-        }
+        self.allocations.free_at(address, time)
     }
 
     /// Carries out the frees whose time has been reached.
     pub fn settle(&mut self, now: Nanos) {
-        while let Some(&(time, address)) = self.due.first()
-            && time <= now
-        {
+        while let Some(address) = self.allocations.due(now) {
             self.free(address);
         }
     }
@@ -193,19 +136,13 @@ impl Heap {
     /// and its contents.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<(u64, u64, &Contents)> {
-        let (&start, plain) = self.allocations.range(..=address).next_back()?;
-        // The allocation includes the rest of its last step, which was not
-        // requested.
-        let bytes = plain.bytes.next_multiple_of(STEP);
-        let is_in = plain.freed_at.is_none() && address - start < bytes;
-        is_in.then_some((start, bytes, &plain.contents))
+        self.allocations.find(address)
     }
 
     /// The first address of the next allocation above an address.
     #[must_use]
     pub fn next_above(&self, address: u64) -> Option<u64> {
-        let (&start, _) = self.allocations.range(address.checked_add(1)?..).next()?;
-        Some(start)
+        self.allocations.next_above(address)
     }
 }
 

@@ -3,10 +3,11 @@
 //! - [`address`] chooses the virtual addresses of a graph's alloc nodes, `pool` maps
 //!   physical memory at them, and `graph_memory` contains both for one graph.
 //! - `async_pool` is the stream-ordered pool, and `heap` implements `cudaMalloc`. Both take
-//!   their addresses from a `va_window`.
+//!   their addresses from a `va_window` and keep their allocations in `allocations`.
 //! - [`contents`] stores the bytes in memory.
 
 pub mod address;
+mod allocations;
 pub(crate) mod async_pool;
 mod blocks;
 pub mod contents;

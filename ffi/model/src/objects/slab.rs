@@ -41,9 +41,8 @@ impl<K, T> Default for Slab<K, T> {
 impl<K: Kind, T> Slab<K, T> {
     /// Stores an object. `None` if all 2^32 - 1 places are used up.
     pub fn insert(&mut self, value: T) -> Option<Id<K>> {
-        if let Some(index) = self.vacant.pop()
-            && let Some(entry) = self.entries.get_mut(index as usize)
-        {
+        if let Some(index) = self.vacant.pop() {
+            let entry = &mut self.entries[index as usize];
             entry.value = Some(value);
             self.count += 1;
             return Some(Id::new(index, entry.generation));

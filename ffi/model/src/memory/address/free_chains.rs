@@ -49,19 +49,18 @@ impl FreeChains {
                 self.chains.len() - 1
             }
         };
-        if let Some(chain) = self.chains.get_mut(number) {
-            self.last.remove(&chain.last);
-            if let Some(at) = order.place(chain.last)
-                && let Some(positions) = self.last_at.get_mut(&at.chain)
-            {
-                positions.remove(&at.position);
-                if positions.is_empty() {
-                    self.last_at.remove(&at.chain);
-                }
+        let chain = &mut self.chains[number];
+        self.last.remove(&chain.last);
+        if let Some(at) = order.place(chain.last)
+            && let Some(positions) = self.last_at.get_mut(&at.chain)
+        {
+            positions.remove(&at.position);
+            if positions.is_empty() {
+                self.last_at.remove(&at.chain);
             }
-            chain.last = node;
-            chain.length += 1;
         }
+        chain.last = node;
+        chain.length += 1;
         self.last.insert(node);
         let positions = self.last_at.entry(place.chain).or_default();
         positions.insert(place.position, number);
@@ -75,7 +74,7 @@ impl FreeChains {
 
     /// The number of free nodes in a chain.
     pub(super) fn length(&self, number: usize) -> usize {
-        self.chains.get(number).map_or(0, |chain| chain.length)
+        self.chains[number].length
     }
 
     /// The chain to which the free node `node` is added. `None` if it starts a new one.

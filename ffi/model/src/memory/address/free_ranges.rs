@@ -3,6 +3,7 @@
 //!
 //! The free nodes are sorted into chains: see [`FreeChains`].
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
@@ -17,6 +18,8 @@ pub(super) struct FreeRange {
     /// The free node after which the range may be used. If ranges were joined, it is
     /// the newest of their free nodes.
     pub(super) owner: usize,
+    /// Where the owner lies in the [`Order`].
+    place: Place,
     /// The number of the owner's chain of free nodes.
     chain: usize,
 }
@@ -45,45 +48,39 @@ struct OnChain {
 }
 
 impl FreeRanges {
-    fn insert(&mut self, range: FreeRange, place: Place) {
+    fn insert(&mut self, range: FreeRange) {
         let key = (range.bytes, range.start);
         self.by_start.insert(range.start, range);
         self.by_size.insert(key);
         self.owners.insert(range.owner);
-        let on_chain = self.by_chain.entry(place.chain).or_default();
+        let on_chain = self.by_chain.entry(range.place.chain).or_default();
         let known = on_chain.binary_search_by_key(&range.chain, |ranges| ranges.free_chain);
         let at = known.unwrap_or_else(|at| {
             on_chain.insert(at, OnChain::of(range.chain));
             at
         });
-        if let Some(ranges) = on_chain.get_mut(at) {
-            ranges.insert(place.position, key);
-        }
+        on_chain[at].insert(range.place.position, key);
     }
 
-    fn remove(&mut self, order: &Order, range: FreeRange) {
+    fn remove(&mut self, range: FreeRange) {
         let key = (range.bytes, range.start);
         self.by_start.remove(&range.start);
         self.by_size.remove(&key);
         self.owners.remove(&range.owner);
-        let Some(place) = order.place(range.owner) else {
+        let Entry::Occupied(mut entry) = self.by_chain.entry(range.place.chain) else {
             return;
         };
-        let Some(on_chain) = self.by_chain.get_mut(&place.chain) else {
-            return;
-        };
-        let Ok(at) = on_chain.binary_search_by_key(&range.chain, |ranges| ranges.free_chain) else {
-            return;
-        };
-        if let Some(ranges) = on_chain.get_mut(at) {
-            ranges.by_position.remove(&place.position);
+        let on_chain = entry.get_mut();
+        if let Ok(at) = on_chain.binary_search_by_key(&range.chain, |ranges| ranges.free_chain) {
+            let ranges = &mut on_chain[at];
+            ranges.by_position.remove(&range.place.position);
             ranges.by_size.remove(&key);
             if ranges.by_size.is_empty() {
                 on_chain.remove(at);
             }
         }
         if on_chain.is_empty() {
-            self.by_chain.remove(&place.chain);
+            entry.remove();
         }
     }
 
@@ -103,36 +100,37 @@ impl FreeRanges {
             start,
             bytes,
             owner,
+            place,
             chain,
         };
         let below = self.by_start.range(..start).next_back().map(|(_, &r)| r);
         if let Some(below) = below.filter(|r| r.start + r.bytes == start)
             && below.chain == chain
         {
-            self.remove(order, below);
+            self.remove(below);
             joined.start = below.start;
             joined.bytes += below.bytes;
         }
         let above = self.by_start.get(&(start + bytes)).copied();
         if let Some(above) = above.filter(|r| r.chain == chain) {
-            self.remove(order, above);
+            self.remove(above);
             joined.bytes += above.bytes;
         }
-        self.insert(joined, place);
+        self.insert(joined);
     }
 
     /// Takes `bytes` for the alloc node `node` and returns their start, or
     /// `None` when no range that it may use is large enough.
     pub(super) fn take(&mut self, order: &Order, node: usize, bytes: u64) -> Option<u64> {
         let found = self.find(order, node, bytes)?;
-        self.remove(order, found);
+        self.remove(found);
         if found.bytes > bytes {
             let rest = FreeRange {
                 start: found.start + bytes,
                 bytes: found.bytes - bytes,
                 ..found
             };
-            self.insert(rest, order.place(found.owner)?);
+            self.insert(rest);
         }
         Some(found.start)
     }

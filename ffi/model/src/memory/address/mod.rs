@@ -293,7 +293,7 @@ impl AddressSpace {
         known(order, node)?;
         let not_allocated = AddressError::NotAllocated { address };
         let index = *self.unfreed.get(&address).ok_or(not_allocated)?;
-        let allocation = self.allocations.get_mut(index).ok_or(not_allocated)?;
+        let allocation = &mut self.allocations[index];
         allocation.freed_by = Some(node);
         let freed = *allocation;
         self.unfreed.remove(&address);
@@ -310,9 +310,7 @@ impl AddressSpace {
 
     /// The allocations that no free node of the graph frees, by address.
     pub fn unfreed(&self) -> impl Iterator<Item = &Allocation> {
-        self.unfreed
-            .iter()
-            .filter_map(|(_, &index)| self.allocations.get(index))
+        self.unfreed.values().map(|&index| &self.allocations[index])
     }
 
     /// The blocks to which a launch maps physical memory: those that any allocation
@@ -379,7 +377,7 @@ impl AddressSpace {
             Some(at) => at,
             None => self.fetch_segment(bytes, take)?,
         };
-        let range = self.slack.get_mut(at)?;
+        let range = &mut self.slack[at];
         let address = range.start;
         range.start = address.checked_add(bytes)?;
         if range.is_empty() {
@@ -402,7 +400,7 @@ impl AddressSpace {
         self.segments.push(start..end);
         match self.slack.iter().position(|range| range.end == start) {
             Some(at) => {
-                self.slack.get_mut(at)?.end = end;
+                self.slack[at].end = end;
                 Some(at)
             }
             None => {

@@ -114,28 +114,21 @@ impl Order {
             places.push(self.place(node).ok_or(UnknownNode { node })?);
         }
         let chain = self.chain_to_prolong(&places);
-        let position = self.chains.get(chain).map_or(0, |line| line.nodes.len());
-        for place in places.iter().filter(|place| place.chain != chain) {
-            let ended = self.end_chain(*place, position);
-            if let Some(line) = self.chains.get_mut(chain) {
-                line.cross(position, *place);
-                line.ended.extend(ended);
-            }
+        let position = self.chains[chain].nodes.len();
+        for &place in places.iter().filter(|place| place.chain != chain) {
+            let ended = self.end_chain(place, position);
+            let extended = &mut self.chains[chain];
+            extended.cross(position, place);
+            extended.ended.extend(ended);
         }
         let node = self.nodes.len();
-        if let Some(line) = self.chains.get_mut(chain) {
-            line.nodes.push(node);
-        }
-        let mut listed: Vec<usize> = Vec::with_capacity(dependencies.len());
+        self.chains[chain].nodes.push(node);
         let mut named = BTreeSet::new();
-        for &node in dependencies {
-            if named.insert(node) {
-                listed.push(node);
-            }
-        }
+        let listed = dependencies.iter().copied();
+        let listed = listed.filter(|&node| named.insert(node)).collect();
         self.nodes.push(Node {
             place: Place { chain, position },
-            dependencies: listed.into(),
+            dependencies: listed,
         });
         Ok(node)
     }
@@ -155,9 +148,7 @@ impl Order {
             target.dependencies = listed.into();
         }
         self.has_backward |= from >= to;
-        if let Some(chain) = self.chains.get_mut(place.chain) {
-            chain.cross(place.position, source);
-        }
+        self.chains[place.chain].cross(place.position, source);
         Ok(())
     }
 
@@ -213,20 +204,17 @@ impl Order {
     }
 
     fn is_last_of_its_chain(&self, place: Place) -> bool {
-        self.chains
-            .get(place.chain)
-            .is_some_and(|chain| chain.nodes.len() == place.position + 1)
+        self.chains[place.chain].nodes.len() == place.position + 1
     }
 
     /// Takes a chain whose last node comes before the node at `place`.
     fn take_ended(&mut self, place: Place) -> Option<usize> {
         loop {
-            let ended = &mut self.chains.get_mut(place.chain)?.ended;
+            let ended = &mut self.chains[place.chain].ended;
             let usable = ended.partition_point(|ended| ended.since <= place.position);
             let taken = ended.remove(usable.checked_sub(1)?);
-            let line = self.chains.get(taken.chain)?;
             // Another branch may have extended it in the meantime.
-            if line.nodes.len() == taken.length {
+            if self.chains[taken.chain].nodes.len() == taken.length {
                 return Some(taken.chain);
             }
         }
@@ -239,14 +227,12 @@ impl Order {
         if !self.is_last_of_its_chain(place) {
             return Vec::new();
         }
-        let Some(line) = self.chains.get_mut(place.chain) else {
-            return Vec::new();
-        };
-        let mut ended = std::mem::take(&mut line.ended);
+        let chain = &mut self.chains[place.chain];
+        let mut ended = std::mem::take(&mut chain.ended);
         ended.push(Ended {
             since,
             chain: place.chain,
-            length: line.nodes.len(),
+            length: chain.nodes.len(),
         });
         for ended in &mut ended {
             ended.since = since;
@@ -368,16 +354,11 @@ impl<'a> Reach<'a> {
         pending.clear();
         pending.extend(self.order.place(node));
         while let Some(place) = pending.pop() {
-            let Some(chain) = self.order.chains.get(place.chain) else {
-                continue;
-            };
-            let newest = chain.nodes.get(place.position).copied();
-            if newest.is_some_and(|node| node < self.oldest) && !self.order.has_backward {
+            let chain = &self.order.chains[place.chain];
+            if chain.nodes[place.position] < self.oldest && !self.order.has_backward {
                 continue;
             }
-            let Some(known) = reached.get_mut(place.chain) else {
-                continue;
-            };
+            let known = &mut reached[place.chain];
             let before = if known.0 == *question { known.1 } else { 0 };
             let stretch = before..place.position + 1;
             if stretch.is_empty() {
@@ -387,8 +368,8 @@ impl<'a> Reach<'a> {
             self.steps += 1 + chain.crossings.len() as u64;
             visit(place.chain, stretch)?;
             let new = |next: &Place| {
-                let known = reached.get(next.chain);
-                known.is_none_or(|&(by, end)| by != *question || end <= next.position)
+                let (by, end) = reached[next.chain];
+                by != *question || end <= next.position
             };
             pending.extend(chain.crossings_up_to(place.position).filter(new));
         }
