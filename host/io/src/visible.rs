@@ -36,6 +36,25 @@ pub fn is_plain(text: &str) -> bool {
     !text.contains(is_active)
 }
 
+/// The text as a TOML basic string, with its quotes.
+#[must_use]
+pub fn toml_string(text: &str) -> String {
+    let mut string = String::with_capacity(text.len() + 2);
+    string.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => string.extend(['\\', c]),
+            c if c.is_control() => {
+                // Writing to a string cannot fail.
+                let _ = write!(string, "\\u{:04X}", u32::from(c));
+            }
+            c => string.push(c),
+        }
+    }
+    string.push('"');
+    string
+}
+
 /// Shows a value as one line, as [`line()`] does: `format!("{}", Shown(path.display()))`.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<T>(pub T);
@@ -149,6 +168,14 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_toml_string_is_one_string_whatever_it_contains() {
+        assert_eq!(
+            toml_string("a\"b\\c\n\u{1b}"),
+            "\"a\\\"b\\\\c\\u000A\\u001B\""
+        );
     }
 
     #[test]

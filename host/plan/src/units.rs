@@ -12,11 +12,12 @@ pub fn bytes(bytes: u64) -> String {
         .replace(".0 ", " ")
 }
 
-/// `1 allocation`, `3 allocations`, `8 launches`.
+/// `1 allocation`, `3 allocations`, `8 launches`, `2 dependencies`.
 #[must_use]
 pub fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
+        number if what.ends_with("cy") => format!("{number} {}ies", &what[..what.len() - 1]),
         number if what.ends_with("ch") || what.ends_with('s') => format!("{number} {what}es"),
         number => format!("{number} {what}s"),
     }

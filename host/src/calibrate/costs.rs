@@ -10,6 +10,7 @@ use cuda_graphs::{
 use super::settings::Settings;
 use crate::cli::exit::Stop;
 use crate::kernel::ptx::KernelSource;
+use crate::results::trend::median;
 
 /// Measurements of each cost. The median of an odd number is one of them.
 const ROUNDS: usize = 15;
@@ -300,9 +301,4 @@ impl<'rt> Bench<'rt, '_> {
         exec.launch(&self.work).map(drop)?;
         self.work.synchronize()
     }
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(0.0)
 }

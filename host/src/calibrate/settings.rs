@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use cudart_model::Profile;
+use safe_io::visible::toml_string;
 
 use crate::report::table::{Cut, Table};
 
@@ -52,7 +53,7 @@ impl Settings {
 
     /// A measured text.
     pub fn text(&mut self, section: &'static str, name: &'static str, text: &str) {
-        self.measured(section, name, toml_text(text));
+        self.measured(section, name, toml_string(text));
     }
 
     /// A measured number; without one the built-in profile's is taken over.
@@ -126,7 +127,7 @@ impl Settings {
         let [major, minor] = profile.compute_capability;
         let us = |us: f64| format!("{us:.3}");
         match (section, name) {
-            ("", "device_name") => toml_text(&profile.device_name),
+            ("", "device_name") => toml_string(&profile.device_name),
             ("", "devices") => grouped(profile.devices),
             ("", "driver_version") => grouped(profile.driver_version),
             ("", "runtime_version") => grouped(profile.runtime_version),
@@ -234,22 +235,6 @@ fn grouped(number: impl Into<i128>) -> String {
     if number < 0 { format!("-{text}") } else { text }
 }
 
-/// A TOML basic string. A device's name comes from the driver and may contain anything.
-fn toml_text(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            control if control.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(control));
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,13 +246,5 @@ mod tests {
         assert_eq!(grouped(1_980_000), "1_980_000");
         assert_eq!(grouped(150_109_880_320_u64), "150_109_880_320");
         assert_eq!(grouped(-123_456), "-123_456");
-    }
-
-    #[test]
-    fn a_name_from_a_driver_is_one_string_whatever_it_contains() {
-        assert_eq!(
-            toml_text("a\"b\\c\n\u{1b}"),
-            "\"a\\\"b\\\\c\\u000a\\u001b\""
-        );
     }
 }

@@ -1,8 +1,9 @@
 //! The device's properties, and the sizes and addresses of its graph memory.
 
-use cuda_graphs::{Device, Graph, Result, Runtime, Stream};
+use cuda_graphs::{Device, Graph, Result, Runtime};
 
 use super::settings::Settings;
+use crate::experiments::launch_footprint;
 
 const MIB: u64 = 1 << 20;
 
@@ -64,8 +65,8 @@ pub fn memory(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Resu
     drop(graph);
 
     // One byte maps one block; a block and one byte map two.
-    let one = footprint(runtime, device, 1)?;
-    let two = footprint(runtime, device, one.saturating_add(1))?;
+    let one = launch_footprint(runtime, *device, 1)?;
+    let two = launch_footprint(runtime, *device, one.saturating_add(1))?;
     let block = (one > 0 && one.is_multiple_of(MIB) && two == one.saturating_mul(2)).then_some(one);
     match block {
         Some(block) => to.number("memory", "block_mib", Some(block / MIB)),
@@ -80,23 +81,4 @@ pub fn memory(runtime: &Runtime, device: &Device<'_>, to: &mut Settings) -> Resu
         None => to.taken_over("memory", "address_step", "allocations share an address"),
     }
     Ok(one)
-}
-
-/// Bytes that a launch of a graph with one allocation of this size maps.
-fn footprint(runtime: &Runtime, device: &Device<'_>, bytes: u64) -> Result<u64> {
-    let memory = device.graph_memory();
-    memory.trim()?;
-    let before = memory.used_bytes()?;
-    let graph = Graph::new(runtime, device.ordinal())?;
-    let alloc = graph.add_alloc(&[], bytes)?;
-    graph.add_free(&[alloc.node], alloc.address)?;
-    let exec = graph.instantiate()?;
-    let stream = Stream::new(runtime)?;
-    exec.launch(&stream).map(drop)?;
-    stream.synchronize()?;
-    let mapped = memory.used_bytes()?.saturating_sub(before);
-    exec.destroy()?;
-    stream.destroy()?;
-    memory.trim()?;
-    Ok(mapped)
 }

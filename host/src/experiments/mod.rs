@@ -220,8 +220,13 @@ impl<'rt> Lab<'rt> {
     }
 }
 
-/// What one launch of a graph that allocates and frees `bytes` maps, in bytes.
-fn launch_footprint<'rt>(runtime: &'rt Runtime, device: Device<'rt>, bytes: u64) -> Result<u64> {
+/// What one launch of a graph that allocates and frees `bytes` maps, in bytes. The device
+/// has no graph memory in use before it, and none reserved after it.
+pub(crate) fn launch_footprint<'rt>(
+    runtime: &'rt Runtime,
+    device: Device<'rt>,
+    bytes: u64,
+) -> Result<u64> {
     let (exec, _) = graphs::alloc_free(runtime, device, bytes)?;
     let stream = Stream::new(runtime)?;
     let launched = exec.launch(&stream)?;

@@ -12,6 +12,7 @@ use crate::results::{
     Repeat, RunResult, Stopped, Verdict,
 };
 use crate::rules;
+use graph_memory_plan::findings::Severity;
 
 /// The styles of the page, in addition to those of the charts.
 const STYLE: &str = "\
@@ -358,33 +359,34 @@ pub(super) fn figure(chart: Chart) -> Element {
 }
 
 fn table(table: &Table, name: &str) -> Element {
-    let head = table.header.iter();
-    let head = head.map(|&name| element("th").with("scope", "col").text(name));
     let rows = table.rows.iter().map(|row| {
         let cells = row.iter().map(|cell| element("td").text(cell));
         element("tr").children(cells)
     });
-    scroll(
-        name,
-        element("table")
-            .child(element("thead").child(element("tr").children(head)))
-            .child(element("tbody").children(rows)),
-    )
+    scrolled_table(name, &table.header, rows)
 }
 
-/// Content that is wider than the screen scrolls separately, also by keyboard.
-fn scroll(name: &str, content: Element) -> Element {
+/// A table. Where it is wider than the screen it scrolls separately, also by keyboard.
+pub(super) fn scrolled_table(
+    name: &str,
+    header: &[&str],
+    rows: impl Iterator<Item = Element>,
+) -> Element {
+    let head = header.iter();
+    let head = head.map(|&name| element("th").with("scope", "col").text(name));
+    let table = element("table")
+        .child(element("thead").child(element("tr").children(head)))
+        .child(element("tbody").children(rows));
     element("div")
         .class("scroll")
         .with("role", "region")
         .with("aria-label", format!("Table: {name}"))
         .with("tabindex", 0)
-        .child(content)
+        .child(table)
 }
 
 fn checks(checks: &[Check]) -> Element {
-    let names = ["verdict", "check", "expected", "measured", "rule"];
-    let head = names.map(|name| element("th").with("scope", "col").text(name));
+    let header = ["verdict", "check", "expected", "measured", "rule"];
     let rows = checks.iter().map(|check| {
         let mut claim = element("td").text(&check.claim);
         if let Some(reason) = &check.reason {
@@ -398,13 +400,9 @@ fn checks(checks: &[Check]) -> Element {
             .child(element("td").text(units::quantity(&check.measured)))
             .child(element("td").text(&check.rule))
     });
-    scroll(
-        "Checks",
-        element("table")
-            .class("checks")
-            .child(element("thead").child(element("tr").children(head)))
-            .child(element("tbody").children(rows)),
-    )
+    element("div")
+        .class("checks")
+        .child(scrolled_table("Checks", &header, rows))
 }
 
 /// The texts of the rules that checks name.
@@ -478,6 +476,18 @@ fn footer(result: &RunResult) -> Element {
         )))
 }
 
+/// A severity as a badge.
+pub(super) fn severity_badge(severity: Severity) -> Element {
+    let (class, word) = match severity {
+        Severity::Error => ("badge FAIL", "ERROR"),
+        Severity::Hazard => ("badge FAIL", "HAZARD"),
+        Severity::Saving => ("badge INCONCLUSIVE", "SAVING"),
+        Severity::Note => ("badge", "NOTE"),
+    };
+    element("span").class(class).text(word)
+}
+
+/// A verdict as a badge.
 pub(super) fn badge(verdict: Verdict) -> Element {
     element("span")
         .class(&format!("badge {}", verdict.as_str()))

@@ -7,6 +7,7 @@ mod html;
 pub(crate) mod json;
 mod markup;
 pub mod plan_page;
+pub(crate) mod planned;
 mod sharing;
 mod shown;
 pub(crate) mod style;

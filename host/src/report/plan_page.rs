@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use super::charts;
-use super::html::{Facts, badge, document, figure};
+use super::html::{Facts, badge, document, figure, severity_badge};
 use super::markup::{Element, element};
+use super::planned;
 use super::units;
 use crate::rules;
-use graph_memory_plan::findings::{Finding, Severity};
-use graph_memory_plan::result::{AddressSource, GraphPlan, MemoryPlan, Plan, PlannedBy, Schedule};
+use graph_memory_plan::findings::Finding;
+use graph_memory_plan::result::{GraphPlan, MemoryPlan, Plan, PlannedBy, Schedule};
 
 /// Findings shown of each graph.
 const MOST_FINDINGS: usize = 100;
@@ -112,10 +113,7 @@ fn graph(number: usize, graph: &GraphPlan, block_bytes: u64) -> Element {
             units::count(graph.nodes, "node"),
             units::count(graph.alloc_nodes, "alloc"),
             units::count(graph.free_nodes, "free"),
-            match graph.edges {
-                1 => "1 dependency".to_owned(),
-                edges => format!("{edges} dependencies"),
-            },
+            units::count(graph.edges, "dependency"),
         )));
     for (name, count) in &graph.unknown_types {
         let what =
@@ -150,14 +148,7 @@ fn figures(memory: &MemoryPlan) -> Element {
     let mut facts = Facts::new();
     let mut add = |name: &str, value: String| facts.add(name, Some(&value));
     add("Requested", units::bytes(memory.requested_bytes));
-    let peak = memory
-        .peak_at
-        .as_ref()
-        .map_or_else(String::new, |node| format!(", first at {node}"));
-    add(
-        "Peak live",
-        format!("{}{peak}", units::bytes(memory.peak_live_bytes)),
-    );
+    add("Peak live", planned::peak(memory));
     add("Footprint", units::bytes(memory.footprint_bytes));
     add(
         "Rounding",
@@ -185,26 +176,14 @@ fn figures(memory: &MemoryPlan) -> Element {
             format!("{kept} until what the launch left allocated is freed"),
         );
     }
-    let addresses = match (memory.addresses, memory.rule_explains_dump) {
-        (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
-        (AddressSource::Dump, Some(false)) => "the driver's, from the dump; the rule gives others",
-        (AddressSource::Dump, None) => "the driver's, from the dump; computing them takes too long",
-        (AddressSource::Computed, _) => "computed by the driver's rule",
-    };
-    add("Addresses", addresses.to_owned());
+    add("Addresses", planned::addresses(memory).to_owned());
     facts.list
 }
 
 fn findings(findings: &[Finding]) -> Element {
     let items = findings.iter().take(MOST_FINDINGS).map(|finding| {
-        let (class, word) = match finding.severity {
-            Severity::Error => ("badge FAIL", "ERROR"),
-            Severity::Hazard => ("badge FAIL", "HAZARD"),
-            Severity::Saving => ("badge INCONCLUSIVE", "SAVING"),
-            Severity::Note => ("badge", "NOTE"),
-        };
         let mut item = element("li")
-            .child(element("span").class(class).text(word))
+            .child(severity_badge(finding.severity))
             .text(format!(" {}. To do: {}.", finding.what, finding.remedy));
         if let (Some(after), true) = (finding.footprint_after_bytes, finding.saving_bytes > 0) {
             item = item.text(format!(
@@ -238,19 +217,15 @@ fn schedule(number: usize, schedule: &Schedule) -> Element {
     if let Some(verification) = &schedule.verification {
         heading.push(badge(verification.verdict.into()));
     }
-    let fails = match schedule.failing_steps {
-        0 => "no call fails".to_owned(),
-        1 => "1 call fails".to_owned(),
-        number => format!("{number} calls fail"),
-    };
     let mut part = element("section")
         .with("aria-labelledby", &id)
         .child(heading)
         .child(element("p").text(format!(
-            "{}: at most {} used{}, {fails}.",
+            "{}: at most {} used{}, {}.",
             schedule.about,
             units::bytes(schedule.footprint_bytes),
             further(schedule),
+            planned::failing_calls(schedule),
         )));
     if schedule.planned_by == PlannedBy::Rule {
         let because = schedule.by_rule_because.unwrap_or("so requested");

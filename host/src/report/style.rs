@@ -2,6 +2,8 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
+use graph_memory_plan::findings::Severity;
+
 use crate::results::Verdict;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -16,5 +18,15 @@ pub(crate) fn of(verdict: Verdict) -> Style {
         Verdict::Pass => GREEN,
         Verdict::Inconclusive => YELLOW,
         Verdict::Fail => RED,
+    }
+}
+
+/// The style and the word of a severity, all words of one width.
+pub(crate) fn severity(severity: Severity) -> (Style, &'static str) {
+    match severity {
+        Severity::Error => (RED, "ERROR "),
+        Severity::Hazard => (RED, "HAZARD"),
+        Severity::Saving => (YELLOW, "SAVING"),
+        Severity::Note => (DIM, "note  "),
     }
 }

@@ -7,7 +7,7 @@ use cudart_model::Profile;
 use graph_memory_plan::analyse;
 
 use super::charts;
-use super::html::{Facts, document, figure};
+use super::html::{Facts, document, figure, scrolled_table, severity_badge};
 use super::markup::{Element, element};
 use super::units;
 use crate::watch::described;
@@ -121,7 +121,7 @@ fn device(device: &DeviceResult) -> Vec<Element> {
         signed(device.account.lost_bytes),
         String::new(),
     ]);
-    parts.push(table(
+    parts.push(scrolled_table(
         "Where the device's memory went",
         &["what for", "bytes", "by library"],
         rows.chain([sum]),
@@ -131,12 +131,6 @@ fn device(device: &DeviceResult) -> Vec<Element> {
 
 fn findings(findings: &[Finding]) -> Element {
     let items = findings.iter().map(|finding| {
-        let (class, word) = match finding.severity.as_str() {
-            "error" => ("badge FAIL", "ERROR"),
-            "hazard" => ("badge FAIL", "HAZARD"),
-            "saving" => ("badge INCONCLUSIVE", "SAVING"),
-            _ => ("badge", "NOTE"),
-        };
         let saves = match finding.saving_bytes {
             0 => String::new(),
             bytes => format!(" Saves {}.", units::bytes(bytes)),
@@ -147,7 +141,7 @@ fn findings(findings: &[Finding]) -> Element {
             false => format!(" Execs: {}.", execs.join(", ")),
         };
         element("li")
-            .child(element("span").class(class).text(word))
+            .child(severity_badge(finding.severity))
             .text(format!(
                 " {}. To do: {}.{saves}{of} ({})",
                 finding.what, finding.remedy, finding.rule
@@ -190,7 +184,7 @@ fn graphs(process: &ProcessResult) -> Element {
             ),
         )
     });
-    table(
+    scrolled_table(
         "Graphs",
         &[
             "execs",
@@ -276,20 +270,4 @@ fn footer(result: &WatchResult) -> Element {
 
 fn row<const N: usize>(cells: [String; N]) -> Element {
     element("tr").children(cells.into_iter().map(|cell| element("td").text(cell)))
-}
-
-fn table(name: &str, header: &[&str], rows: impl Iterator<Item = Element>) -> Element {
-    let head = header
-        .iter()
-        .map(|&name| element("th").with("scope", "col").text(name));
-    element("div")
-        .class("scroll")
-        .with("role", "region")
-        .with("aria-label", name)
-        .with("tabindex", "0")
-        .child(
-            element("table")
-                .child(element("thead").child(element("tr").children(head)))
-                .child(element("tbody").children(rows)),
-        )
 }

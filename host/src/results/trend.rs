@@ -104,7 +104,7 @@ fn slope(samples: &[Sample]) -> f64 {
 }
 
 /// The median; 0 without values.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
     let middle = values.len() / 2;

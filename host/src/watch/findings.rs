@@ -1,14 +1,16 @@
 //! What is wrong or could take less memory: of each graph by the planner, and of the
 //! process as a whole.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use cudart_model::Profile;
 use graph_memory_plan::analyse;
-use graph_memory_plan::findings::Severity;
+use graph_memory_plan::findings::{Finding as Planned, Severity};
 
 use super::planned;
 use super::result::{Finding, GraphResult, ProcessResult, RecordedAction};
+use super::text::first_of;
 use crate::report::units;
 
 /// Physical memory is mapped in blocks of this size on the GPU that the plan is for.
@@ -26,13 +28,7 @@ pub(super) fn find(process: &mut ProcessResult, dots: &BTreeMap<String, String>)
     found.extend(never_destroyed(process));
     found.extend(kept_by_the_pool(process));
     found.extend(failed(process));
-    let rank = |finding: &Finding| match finding.severity.as_str() {
-        "error" => 0,
-        "hazard" => 1,
-        "saving" => 2,
-        _ => 3,
-    };
-    found.sort_by_key(|finding| (rank(finding), std::cmp::Reverse(finding.saving_bytes)));
+    found.sort_by_key(|finding| (finding.severity, Reverse(finding.saving_bytes)));
     process.findings = found;
 }
 
@@ -41,33 +37,28 @@ fn of_graphs(process: &ProcessResult, dots: &BTreeMap<String, String>) -> Vec<Fi
     let gpu = Profile::default();
     let mut found = Vec::new();
     for group in &process.groups {
-        let first = group.execs.first();
-        let Some(graph) = process.graphs.iter().find(|g| Some(&g.exec) == first) else {
-            continue;
-        };
-        let Some(described) = planned::described(graph, dots) else {
+        let graph = first_of(process, group);
+        let Some(described) = graph.and_then(|graph| planned::described(graph, dots)) else {
             continue;
         };
         // What other graphs of the process leave allocated is known here.
         let known = |_| true;
         let (plan, _) = analyse(&described, &gpu, &known);
-        found.extend(plan.findings.iter().filter_map(|finding| {
-            let severity = match finding.severity {
-                Severity::Error => "error",
-                Severity::Hazard => "hazard",
-                Severity::Saving => "saving",
-                // Notes are in `plan`; here they would hide what matters.
-                Severity::Note => return None,
-            };
-            Some(Finding {
-                severity: severity.to_owned(),
-                what: finding.what.clone(),
-                remedy: finding.remedy.clone(),
-                rule: finding.rule.to_owned(),
-                saving_bytes: finding.saving_bytes,
-                execs: group.execs.clone(),
-            })
-        }));
+        // Notes are in `plan`; here they would hide what matters.
+        let matters = |finding: &Planned| finding.severity != Severity::Note;
+        found.extend(
+            plan.findings
+                .into_iter()
+                .filter(matters)
+                .map(|finding| Finding {
+                    severity: finding.severity,
+                    what: finding.what,
+                    remedy: finding.remedy,
+                    rule: finding.rule.to_owned(),
+                    saving_bytes: finding.saving_bytes,
+                    execs: group.execs.clone(),
+                }),
+        );
     }
     found
 }
@@ -107,7 +98,7 @@ fn left_allocated(process: &ProcessResult) -> Option<Finding> {
     let needed = bytes.div_ceil(block).max(1).saturating_mul(block);
     let saving = kept.saturating_sub(needed);
     (saving > 0).then(|| Finding {
-        severity: "saving".to_owned(),
+        severity: Severity::Saving,
         what: format!(
             "{} leave {} allocated in all, and each keeps whole blocks of {} for it: {}",
             units::count(keeps.len(), "graph"),
@@ -162,7 +153,7 @@ fn captures_without_shared_pool(process: &ProcessResult) -> Option<Finding> {
         "allocate before the capture what the graphs can share, and capture the largest first"
     };
     Some(Finding {
-        severity: "saving".to_owned(),
+        severity: Severity::Saving,
         what: format!(
             "plain allocations during {} took {}, {} of it after the first capture (an upper \
              bound of what sharing can save)",
@@ -195,7 +186,7 @@ fn destroyed_with_memory(process: &ProcessResult) -> Option<Finding> {
         .collect();
     let bytes: u64 = left.iter().map(|graph| graph.unfreed_bytes).sum();
     (!left.is_empty()).then(|| Finding {
-        severity: "note".to_owned(),
+        severity: Severity::Note,
         what: format!(
             "{} may have been destroyed while {} that their launches left allocated were live; \
              destroying frees nothing",
@@ -221,7 +212,7 @@ fn never_destroyed(process: &ProcessResult) -> Vec<Finding> {
     let groups = process.groups.iter().filter_map(|group| {
         let live: Vec<u64> = group.execs.iter().copied().filter(is_live).collect();
         (live.len() >= MANY).then(|| Finding {
-            severity: "note".to_owned(),
+            severity: Severity::Note,
             what: format!(
                 "{} equal graph execs are live, which took {} of device memory",
                 live.len(),
@@ -244,7 +235,7 @@ fn kept_by_the_pool(process: &ProcessResult) -> Vec<Finding> {
         let memory = device.graph_memory?;
         let idle = memory.reserved_bytes.saturating_sub(memory.used_bytes);
         (idle > 0).then(|| Finding {
-            severity: "saving".to_owned(),
+            severity: Severity::Saving,
             what: format!(
                 "the graph memory pool of device {} reserves {} that no graph uses",
                 device.device,
@@ -272,7 +263,7 @@ fn failed(process: &ProcessResult) -> Vec<Finding> {
             _ => "look the code up in the CUDA documentation of cuGraphLaunch",
         };
         Some(Finding {
-            severity: "error".to_owned(),
+            severity: Severity::Error,
             what: format!(
                 "{} of exec {} failed with {code}",
                 units::count(
@@ -288,7 +279,7 @@ fn failed(process: &ProcessResult) -> Vec<Finding> {
         })
     });
     let instantiations = process.failed_instantiations.iter().map(|call| Finding {
-        severity: "error".to_owned(),
+        severity: Severity::Error,
         what: format!("{} failed with {}", call.call, call.code),
         remedy: "a graph with memory nodes has one exec at a time, and none in the body of a \
                  conditional node"

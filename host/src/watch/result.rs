@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use graph_memory_plan::findings::Severity;
 use serde::{Deserialize, Serialize};
 
 /// What the `format` field says, which distinguishes this file from other results.
@@ -468,8 +469,8 @@ pub struct PlannedStep {
 /// What is wrong or could take less memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// `error`, `hazard`, `saving` or `note`.
-    pub severity: String,
+    /// How much it matters.
+    pub severity: Severity,
     /// What was found, one sentence.
     pub what: String,
     /// What to do about it, one sentence.

@@ -9,7 +9,7 @@ use super::findings::signed;
 use super::result::{
     Blind, DeviceResult, End, Finding, GraphResult, Group, ProcessResult, Use, WatchResult,
 };
-use crate::report::style::{BOLD, DIM, RED, YELLOW};
+use crate::report::style::{self, BOLD, DIM, YELLOW};
 use crate::report::table::Table;
 use crate::report::{shown, units};
 
@@ -331,19 +331,14 @@ fn findings(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out)?;
     for finding in findings.iter().take(MOST_FINDINGS) {
-        let (style, word) = match finding.severity.as_str() {
-            "error" => (RED, "ERROR"),
-            "hazard" => (RED, "HAZARD"),
-            "saving" => (YELLOW, "SAVING"),
-            _ => (BOLD, "NOTE"),
-        };
+        let (style, word) = style::severity(finding.severity);
         let saves = match finding.saving_bytes {
             0 => String::new(),
             bytes => format!(" (saves {})", units::bytes(bytes)),
         };
         writeln!(
             out,
-            "  {style}{word:<6}{style:#} {}{saves}{}",
+            "  {style}{word}{style:#} {}{saves}{}",
             Shown(&finding.what),
             of(&finding.execs)
         )?;

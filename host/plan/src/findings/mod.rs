@@ -11,7 +11,7 @@ mod users;
 pub(crate) use lifetimes::freed_by_owner_too;
 
 use cudart_model::memory::address::Order;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
 use super::layout::{Change, Effort, Layout, LayoutError, Layouts};
@@ -77,7 +77,7 @@ pub enum FindingKind {
 }
 
 /// How much a finding matters, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// A call fails.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
-use safe_io::visible;
+use safe_io::visible::{self, toml_string as quoted};
 
 use super::FORMAT;
 use super::read::{PLACES, WORK_WORDS};
@@ -220,24 +220,4 @@ fn size(bytes: u64) -> String {
         _ if bytes.is_multiple_of(KIB) => format!("\"{}KiB\"", bytes / KIB),
         _ => bytes.to_string(),
     }
-}
-
-/// A TOML string.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => {
-                quoted.push('\\');
-                quoted.push(character);
-            }
-            character if character.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(character));
-            }
-            character => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

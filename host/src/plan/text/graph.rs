@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use super::bar;
-use crate::report::style::{BOLD, DIM, RED, YELLOW};
+use crate::report::planned;
+use crate::report::style::{self, BOLD, DIM, RED};
 use crate::report::table::{Cut, Table};
 use crate::report::units::{bytes, count};
-use graph_memory_plan::findings::{Finding, FindingKind, Severity};
-use graph_memory_plan::result::{AddressSource, AllocationPlan, Gpu, GraphPlan, MemoryPlan};
+use graph_memory_plan::findings::{Finding, FindingKind};
+use graph_memory_plan::result::{AllocationPlan, Gpu, GraphPlan, MemoryPlan};
 
 /// Names shown of the allocations that share a range.
 const NAMES: usize = 4;
@@ -33,7 +34,7 @@ pub(super) fn write(
         count(graph.alloc_nodes, "alloc"),
         count(graph.free_nodes, "free"),
         count(others, "other"),
-        count(graph.edges, "dependency").replace("dependencys", "dependencies"),
+        count(graph.edges, "dependency"),
     )?;
     if !graph.unknown_types.is_empty() {
         let types: Vec<String> = graph
@@ -75,20 +76,10 @@ pub(super) fn write(
 
 fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()> {
     let blocks = memory.footprint_bytes / gpu.granularity_bytes.max(1);
-    let peak = memory
-        .peak_at
-        .as_ref()
-        .map_or(String::new(), |node| format!(", first at {node}"));
     let reserved = match memory.reserved_bytes {
         Some(reserved) => bytes(reserved),
         None if memory.rule_explains_dump.is_none() => "not known".to_owned(),
         None => "not known: the rule does not give this dump's addresses".to_owned(),
-    };
-    let addresses = match (memory.addresses, memory.rule_explains_dump) {
-        (AddressSource::Dump, Some(true)) => "the driver's, from the dump; the rule gives the same",
-        (AddressSource::Dump, Some(false)) => "the driver's, from the dump; the rule gives others",
-        (AddressSource::Dump, None) => "the driver's, from the dump; computing them takes too long",
-        (AddressSource::Computed, _) => "computed by the driver's rule",
     };
     let figures = [
         (
@@ -99,10 +90,7 @@ fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()
                 count(memory.allocations.len(), "allocation")
             ),
         ),
-        (
-            "peak live",
-            format!("{}{peak}", bytes(memory.peak_live_bytes)),
-        ),
+        ("peak live", planned::peak(memory)),
         (
             "footprint",
             format!(
@@ -124,7 +112,7 @@ fn figures(memory: &MemoryPlan, gpu: &Gpu, out: &mut dyn Write) -> io::Result<()
             ),
         ),
         ("reserved", reserved),
-        ("addresses", addresses.to_owned()),
+        ("addresses", planned::addresses(memory).to_owned()),
     ];
     for (name, value) in figures {
         writeln!(out, "   {DIM}{name:12}{DIM:#} {value}")?;
@@ -214,12 +202,7 @@ pub(super) fn findings(findings: &[Finding], rows: usize, out: &mut dyn Write) -
     }
     writeln!(out, "\n   Findings")?;
     for finding in findings.iter().take(rows) {
-        let (style, word) = match finding.severity {
-            Severity::Error => (RED, "ERROR "),
-            Severity::Hazard => (RED, "HAZARD"),
-            Severity::Saving => (YELLOW, "SAVING"),
-            Severity::Note => (DIM, "note  "),
-        };
+        let (style, word) = style::severity(finding.severity);
         writeln!(
             out,
             "   {style}{word}{style:#} {}  {DIM}{}{DIM:#}",

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::bar;
+use crate::report::planned::{each, failing_calls, reserved, used};
 use crate::report::style::{self, BOLD, RED, YELLOW};
 use crate::report::table::{Cut, Table};
 use crate::report::units::{bytes, count};
@@ -21,11 +22,6 @@ pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io
             "   computed from the footprints by rules R35 and R36, not simulated: {because}"
         )?;
     }
-    let fails = match schedule.failing_steps {
-        0 => "no call fails".to_owned(),
-        1 => "1 call fails".to_owned(),
-        number => format!("{number} calls fail"),
-    };
     if schedule.devices.len() > 1 {
         let gpus: Vec<String> = schedule
             .devices
@@ -37,8 +33,9 @@ pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io
     let others = schedule.other_footprint_bytes.iter().copied();
     writeln!(
         out,
-        "   footprint {BOLD}{}{BOLD:#}, {fails}",
-        each(bytes(schedule.footprint_bytes), others)
+        "   footprint {BOLD}{}{BOLD:#}, {}",
+        each(bytes(schedule.footprint_bytes), others),
+        failing_calls(schedule),
     )?;
     let verified = schedule.steps.iter().any(|step| step.measured.is_some());
     if verified {
@@ -126,24 +123,6 @@ fn verdict(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<
         writeln!(out, "        {difference}")?;
     }
     Ok(())
-}
-
-/// A figure of each GPU of a schedule.
-fn each(first: String, others: impl Iterator<Item = u64>) -> String {
-    others.fold(first, |text, other| text + ", " + &bytes(other))
-}
-
-fn used(outcome: &Outcome) -> String {
-    let others = outcome.other_devices.iter().map(|other| other.used_bytes);
-    each(bytes(outcome.used_bytes), others)
-}
-
-fn reserved(outcome: &Outcome) -> String {
-    let others = outcome
-        .other_devices
-        .iter()
-        .map(|other| other.reserved_bytes);
-    each(outcome.reserved_bytes.map_or("?".to_owned(), bytes), others)
 }
 
 fn failure(outcome: &Outcome) -> String {

@@ -5,6 +5,7 @@ use super::super::units;
 use super::canvas::{Anchor, Canvas, Key, byte_grid, byte_ticks, legend_height, point};
 use super::{Chart, Table, both};
 use crate::report::markup::Element;
+use crate::report::planned::{reserved, used};
 use graph_memory_plan::result::{AllocationPlan, MemoryPlan, Outcome, Schedule};
 
 const MAP_TITLE: &str = "Where allocations lie, and when";
@@ -285,24 +286,6 @@ fn steps_table(schedule: &Schedule, measured: bool) -> Table {
     let code = |outcome: &Outcome| match &outcome.failure {
         Some(failure) => format!("{} {}", failure.code, failure.name),
         None => "0".to_owned(),
-    };
-    let each = |first: String, others: &mut dyn Iterator<Item = u64>| {
-        others.fold(first, |text, other| text + ", " + &units::bytes(other))
-    };
-    let used = |outcome: &Outcome| {
-        let mut others = outcome.other_devices.iter().map(|other| other.used_bytes);
-        each(units::bytes(outcome.used_bytes), &mut others)
-    };
-    let reserved = |outcome: &Outcome| {
-        let first = outcome.reserved_bytes;
-        let mut others = outcome
-            .other_devices
-            .iter()
-            .map(|other| other.reserved_bytes);
-        each(
-            first.map_or_else(|| "?".to_owned(), units::bytes),
-            &mut others,
-        )
     };
     let rows = schedule.steps.iter().take(MOST_ROWS).map(|step| {
         let planned = &step.planned;
