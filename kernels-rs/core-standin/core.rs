@@ -1,11 +1,10 @@
-//! Just enough of `core` to compile the kernels for `nvptx64-nvidia-cuda`
-//! where rustup's prebuilt one is not installed.
+//! The part of `core` that the kernels need for `nvptx64-nvidia-cuda`, for machines without
+//! rustup's prebuilt `core` for that target.
 //!
-//! `cargo xtask kernel` compiles this file as a crate named `core` and hands
-//! it to rustc with `--extern`, so that the kernel's source need not know.
-//! The PTX is byte for byte what the real `core` gives; a test compares them
-//! wherever both are at hand. Lang items are renamed now and then: this set
-//! fits rustc 1.95 to 1.98.
+//! `cargo xtask kernel` compiles this file as a crate named `core` and passes it to rustc
+//! with `--extern`, so that the kernel's source does not depend on it. The PTX is byte for
+//! byte the same as with the real `core`; a test compares them if both are installed. Lang
+//! items are renamed from time to time: this file works with rustc 1.95 to 1.98.
 
 #![no_core]
 #![feature(no_core, lang_items, intrinsics, rustc_attrs, decl_macro, auto_traits)]
@@ -113,7 +112,8 @@ impl i32 {
 impl<T> *const T {
     #[inline(always)]
     pub fn wrapping_add(self, count: usize) -> *const T {
-        // SAFETY: any offset may be computed; only a use of the result has to be valid.
+        // SAFETY: any offset may be computed; only an access through the result must
+        // be valid.
         unsafe { intrinsics::arith_offset(self, count as isize) }
     }
 }

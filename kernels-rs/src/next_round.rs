@@ -1,9 +1,9 @@
-//! `next_round`, the study's third kernel: the body of a WHILE node, which counts its
+//! `next_round`, the third kernel of this project: the body of a WHILE node. It counts its
 //! rounds in memory and ends the loop itself.
 //!
-//! Compiled as `negated_squares` is, a crate of its own: `cargo xtask kernel --kernel
-//! next-round` with `--with rustc` or `--with rust-cuda`. On any other target it holds
-//! the decision alone, which an ordinary test calls.
+//! It is compiled like `negated_squares`, as a separate crate: `cargo xtask kernel --kernel
+//! next-round` with `--with rustc` or `--with rust-cuda`. On any other target the crate
+//! contains only the decision, which a test calls.
 
 #![cfg_attr(all(target_os = "cuda", not(feature = "rust-cuda")), feature(abi_ptx))]
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch))]
@@ -12,24 +12,25 @@
 
 #[cfg(target_os = "cuda")]
 unsafe extern "C" {
-    /// Sets the value that a conditional node looks at. It is part of no library: the
-    /// driver resolves the name when it loads the kernel.
+    /// Sets the value of a conditional node's condition. No library contains this
+    /// function: the driver resolves the name when it loads the kernel.
     fn cudaGraphSetConditional(handle: u64, value: u32);
 }
 
-/// Adds 1 to the number at `rounds`, and lets the WHILE node of this handle go on as long
-/// as the number is below `wanted`. One thread of the launch does it.
+/// Adds 1 to the number at `rounds`, and lets the WHILE node of this handle continue as
+/// long as the number is below `wanted`. Only one thread of the launch does this.
 ///
 /// # Safety
 ///
-/// Launched by the host, never called. The handle is of a conditional node of the graph
-/// that launches the kernel, and the address of a number that this kernel alone uses.
+/// Launched by the host, never called. The handle must be that of a conditional node of the
+/// graph that launches the kernel, and the address that of a number which only this kernel
+/// uses.
 #[cfg(target_os = "cuda")]
 #[cfg_attr(feature = "rust-cuda", cuda_std::kernel)]
 #[cfg_attr(not(feature = "rust-cuda"), unsafe(no_mangle))]
 pub unsafe extern "ptx-kernel" fn next_round(handle: u64, rounds: *mut u32, wanted: u64) {
     if (thread() as u64) < 1 {
-        // SAFETY: the host's promise.
+        // SAFETY: the host guarantees it.
         unsafe {
             let goes_on = count(rounds, wanted);
             cudaGraphSetConditional(handle, goes_on);
@@ -37,7 +38,7 @@ pub unsafe extern "ptx-kernel" fn next_round(handle: u64, rounds: *mut u32, want
     }
 }
 
-/// Adds 1 to the number: 1 if that is below `wanted`, else 0.
+/// Adds 1 to the number. Returns 1 if it is then below `wanted`, otherwise 0.
 ///
 /// # Safety
 ///
@@ -45,16 +46,17 @@ pub unsafe extern "ptx-kernel" fn next_round(handle: u64, rounds: *mut u32, want
 #[inline(always)]
 #[cfg_attr(not(any(target_os = "cuda", test)), allow(dead_code))]
 unsafe fn count(rounds: *mut u32, wanted: u64) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
-        // In 64 bits, cut off: the core that rustc compiles this with has no more.
+        // Computed in 64 bits and truncated, because the core-standin has no 32-bit
+        // addition.
         let next = (*rounds as u64).wrapping_add(1) as u32;
         *rounds = next;
         ((next as u64) < wanted) as u32
     }
 }
 
-/// This thread's number in its block.
+/// The index of this thread in its block.
 #[cfg(target_os = "cuda")]
 #[inline(always)]
 fn thread() -> u32 {
@@ -79,7 +81,7 @@ mod tests {
         let mut rounds = 0;
         let mut goes_on = Vec::new();
         for _ in 0..4 {
-            // SAFETY: a variable of this function.
+            // SAFETY: the pointer is to a local variable.
             goes_on.push(unsafe { count(&raw mut rounds, 3) });
         }
         assert_eq!(goes_on, [1, 1, 0, 0]);
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn a_number_that_wraps_goes_on() {
         let mut rounds = u32::MAX;
-        // SAFETY: a variable of this function.
+        // SAFETY: the pointer is to a local variable.
         assert_eq!(unsafe { count(&raw mut rounds, 1) }, 1);
         assert_eq!(rounds, 0);
     }

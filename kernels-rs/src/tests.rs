@@ -1,10 +1,10 @@
-//! The loop's contract, on clocks that no GPU is needed for.
+//! Tests of the loop with simulated clocks, which need no GPU.
 
 use std::cell::Cell;
 
 use super::{Clock, spin};
 
-/// A counter that advances by a step at every look; each test's thread has one.
+/// A counter that advances by a fixed step at each read. Each test's thread has its own.
 enum Stepping {}
 
 thread_local! {
@@ -22,9 +22,9 @@ impl Clock for Stepping {
     }
 }
 
-/// Spins for `count` on a counter that starts at `start`, and returns the
-/// clocks between the first look and the last, which is what the kernel waited,
-/// and the number of looks.
+/// Spins for `count` on a counter that starts at `start`. Returns the clock cycles between
+/// the first read and the last, which is the time that the kernel waited, and the number of
+/// reads.
 fn waited(start: u64, step: u64, count: i64) -> (u64, u64) {
     NEXT.set(start);
     STEP.set(step);
@@ -35,7 +35,7 @@ fn waited(start: u64, step: u64, count: i64) -> (u64, u64) {
 }
 
 #[test]
-fn it_never_returns_sooner_than_asked() {
+fn it_never_returns_sooner_than_requested() {
     for start in [
         0,
         1,
@@ -52,7 +52,7 @@ fn it_never_returns_sooner_than_asked() {
                 assert!(waited >= count, "{waited} < {count} from {start} by {step}");
                 assert!(
                     waited < count + step,
-                    "{waited}: a look too many for {count}"
+                    "{waited}: one read too many for {count}"
                 );
             }
         }
@@ -60,24 +60,24 @@ fn it_never_returns_sooner_than_asked() {
 }
 
 #[test]
-fn a_wrap_of_the_counter_neither_shortens_nor_prolongs_the_wait() {
+fn a_counter_that_wraps_around_does_not_change_the_wait() {
     for start in [u64::MAX - 500, u64::MAX, (1 << 63) - 500] {
         assert_eq!(waited(start, 10, 1000), waited(0, 10, 1000));
     }
 }
 
 #[test]
-fn counts_beyond_32_bits_are_waited_for_in_full() {
+fn counts_above_32_bits_are_waited_for_completely() {
     let count = (1_i64 << 40) + 1;
     let (clocks, _) = waited(u64::MAX - 5, 1 << 30, count);
     assert!(clocks >= count.cast_unsigned());
 }
 
 #[test]
-fn zero_and_negative_counts_look_once_and_return() {
+fn zero_and_negative_counts_return_after_one_read() {
     for count in [0, -1, -1000, i64::MIN + 1] {
         let (_, looks) = waited(u64::MAX, 5, count);
-        assert_eq!(looks, 2, "the start and one look, for {count}");
+        assert_eq!(looks, 2, "two reads, the start and one more, for {count}");
     }
 }
 

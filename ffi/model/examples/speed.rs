@@ -1,7 +1,7 @@
-//! What the model costs a program, as figures: run with `--release`.
+//! Measures the time and memory that the simulated runtime takes. Run it with `--release`.
 //!
-//! Launches, and graphs of a usual kind (allocate, an empty node, free) in bulk. The
-//! host process's memory is read from `/proc` where there is one.
+//! It measures launches, and the creation of many graphs with an alloc, an empty and a free
+//! node. The process's memory is read from `/proc` if that exists.
 
 #![allow(
     unsafe_code,
@@ -18,8 +18,8 @@ const GRAPHS: usize = 100_000;
 const LAUNCHES: usize = 1_000_000;
 
 fn main() {
-    // So many graphs need more addresses than an H200 has: 32 MiB each, and twice
-    // the device's memory in all.
+    // This number of graphs needs more addresses than an H200 has: 32 MiB for each
+    // graph, and twice the device's memory in total.
     let mut profile = Profile::default();
     profile.memory.total_bytes = 1 << 44;
     let _model = Isolated::new(Config {
@@ -27,15 +27,17 @@ fn main() {
         clock: ClockKind::Virtual,
         ..Config::default()
     });
-    // SAFETY: the model has the table's prototypes and lives as long as the process.
+    // SAFETY: the simulated runtime has the table's prototypes and exists as long as the
+    // process.
     let cudart = match unsafe { Cudart::from_symbols(cudart_model::symbol) } {
         Ok(cudart) => cudart,
         Err(missing) => {
-            eprintln!("the model lacks {missing:?}");
+            eprintln!("the simulated runtime lacks {missing:?}");
             std::process::exit(1);
         }
     };
-    // The handles are the program's own, and in place before its memory is read.
+    // The handles belong to this program, and are allocated before its memory is
+    // measured.
     let none = (cudaGraph_t::NULL, cudaGraphExec_t::NULL);
     let mut made = vec![none; GRAPHS];
     made.iter_mut()
@@ -58,7 +60,7 @@ fn main() {
             after.saturating_sub(before) as f64 * 1024.0 / GRAPHS as f64,
             after.saturating_sub(before) / 1024
         ),
-        _ => println!("memory: not known here, /proc/self/status has no VmRSS"),
+        _ => println!("memory: not measured, because /proc/self/status has no VmRSS"),
     }
     let begin = Instant::now();
     if let Some(&(_, exec)) = made.first() {
@@ -69,7 +71,7 @@ fn main() {
     report("launch again", begin, LAUNCHES);
     let begin = Instant::now();
     for (graph, exec) in &made {
-        // SAFETY: handles are looked up.
+        // SAFETY: handles are only looked up.
         unsafe {
             cudart.cudaGraphExecDestroy(*exec);
             cudart.cudaGraphDestroy(*graph);
@@ -88,7 +90,7 @@ fn usual(cudart: &Cudart, bytes: usize) -> (cudaGraph_t, cudaGraphExec_t) {
     params.pool_props.location.type_ = cudaMemLocationType::DEVICE;
     params.bytesize = bytes;
     let none = std::ptr::null();
-    // SAFETY: variables of this function; handles are looked up.
+    // SAFETY: the pointers are to local variables; handles are only looked up.
     unsafe {
         expect(cudart.cudaGraphCreate(&mut graph, 0));
         expect(cudart.cudaGraphAddMemAllocNode(alloc, graph, none, 0, &mut params));
@@ -101,7 +103,7 @@ fn usual(cudart: &Cudart, bytes: usize) -> (cudaGraph_t, cudaGraphExec_t) {
 }
 
 fn launch(cudart: &Cudart, exec: cudaGraphExec_t) {
-    // SAFETY: handles are looked up.
+    // SAFETY: handles are only looked up.
     expect(unsafe { cudart.cudaGraphLaunch(exec, cudaStream_t::NULL) });
 }
 

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_virtual_clock_moves_only_when_told_and_never_back() {
+    fn a_virtual_clock_advances_only_by_calls_and_never_goes_back() {
         let mut clock = Clock::start(ClockKind::Virtual);
         assert_eq!(clock.now(), 0);
         clock.charge(5);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_clock_says_how_long_to_sleep() {
+    fn a_real_clock_returns_the_time_to_sleep() {
         let mut clock = Clock::start(ClockKind::Real);
         clock.charge(u64::MAX);
         assert_eq!(clock.wait_until(0), None);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_code_is_said_to_be_unknown() {
+    fn an_unknown_code_has_the_text_for_unknown_codes() {
         assert_eq!(name(123_456), UNKNOWN);
         assert_eq!(text(-1), UNKNOWN);
     }

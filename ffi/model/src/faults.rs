@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_read_and_written() {
+    fn both_forms_of_a_fault_are_read_and_written() {
         for text in ["17=700", "cudaGraphLaunch:3=2"] {
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
         }

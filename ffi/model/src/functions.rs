@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_names_its_own_line() {
+    fn an_id_has_the_name_of_its_own_line() {
         assert_eq!(FunctionId::cudaGraphLaunch.name(), "cudaGraphLaunch");
         assert_eq!(
             FunctionId::from_name("cudaFree"),

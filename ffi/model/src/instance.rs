@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_chooses_profile_clock_and_faults() {
+    fn the_environment_selects_profile_clock_and_faults() {
         let config = from(&[
             ("CUDART_MODEL_PROFILE", "two-devices"),
             ("CUDART_MODEL_CLOCK", "virtual"),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_names_wrongly_is_said_with_its_variable() {
+    fn an_invalid_setting_of_the_environment_is_reported_with_its_variable() {
         for (name, value) in [
             ("CUDART_MODEL_PROFILE", "h100"),
             ("CUDART_MODEL_PROFILE", "no/such/file.toml"),
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_value_that_is_not_utf8_is_refused_as_well() {
+    fn a_value_that_is_not_utf8_is_refused() {
         use std::os::unix::ffi::OsStringExt;
         for wrong in [
             "CUDART_MODEL_PROFILE",

@@ -1,6 +1,5 @@
-//! Every graph that the driver dumped on an H200 (`data/dot/README.md`) is
-//! built again node by node, and the model's addresses and footprints are
-//! compared with the recorded ones.
+//! Every graph that the driver dumped on an H200 (`data/dot/README.md`) is built again node
+//! by node. The simulated addresses and footprints are compared with the recorded ones.
 
 mod dump;
 
@@ -9,14 +8,14 @@ use std::collections::BTreeMap;
 use cudart_model::memory::address::{AddressSpace, Granularity, Order};
 use dump::{Dump, Node, read_all, read_dump};
 
-/// One dumped graph, built again.
+/// A dumped graph, built again.
 struct Rebuilt {
     name: String,
     measured: BTreeMap<String, u64>,
     node_count: usize,
     space: AddressSpace,
-    /// The driver's addresses and the model's, in the order of creation, both
-    /// counted from the first allocation.
+    /// The driver's addresses and the simulated ones, in the order of creation, both
+    /// relative to the first allocation.
     driver: Vec<u64>,
     model: Vec<u64>,
 }
@@ -34,9 +33,9 @@ impl Rebuilt {
     }
 }
 
-/// Builds the graph on the model. Which allocation a free node ends is read
-/// from the driver's addresses, so that one differing address does not make
-/// all that follows differ.
+/// Builds the graph in the simulated runtime. The driver's addresses determine which
+/// allocation a free node frees, so that one wrong address does not make all later ones
+/// wrong.
 fn rebuild(name: &str, dump: &Dump, measured: BTreeMap<String, u64>) -> Rebuilt {
     let mut order = Order::new();
     let mut model_address_of = BTreeMap::new();
@@ -64,7 +63,7 @@ fn rebuild(name: &str, dump: &Dump, measured: BTreeMap<String, u64>) -> Rebuilt 
             Node::Free { address } => {
                 let given = model_address_of
                     .get(&address)
-                    .unwrap_or_else(|| panic!("{name} node {id}: stray free"));
+                    .unwrap_or_else(|| panic!("{name} node {id}: the free node has no allocation"));
                 space
                     .add_free(&order, id, *given)
                     .unwrap_or_else(|e| panic!("{name} node {id}: {e}"));
@@ -88,7 +87,7 @@ fn rebuild_all(folder: &str) -> Vec<Rebuilt> {
         .collect()
 }
 
-/// The graphs for which `holds` fails, with a count of all.
+/// The graphs for which `holds` is false, and the number of all graphs.
 fn failing(graphs: &[Rebuilt], holds: impl Fn(&Rebuilt) -> bool) -> (usize, Vec<&str>) {
     (
         graphs.len(),
@@ -113,10 +112,11 @@ fn the_dumps_are_the_graphs_that_were_measured() {
             "{name}"
         );
         assert_eq!(graph.unfreed() as u64, graph.measured("unfreed"), "{name}");
-        let asked: u64 = graph.space.allocations().iter().map(|a| a.bytes).sum();
-        assert_eq!(asked, graph.measured("asked"), "{name}");
-        // What the module's docs say of all 80: nothing is mapped before the
-        // launch (R31), no call but the relaunch fails, nothing is left (R43).
+        let requested: u64 = graph.space.allocations().iter().map(|a| a.bytes).sum();
+        assert_eq!(requested, graph.measured("asked"), "{name}");
+        // As stated for all 80 graphs in the module documentation: nothing is mapped
+        // before the launch (R31), no call except the relaunch fails, and nothing is
+        // left after the trim (R43).
         for column in ["inst", "used0", "launch", "sync", "freed+trim"] {
             assert_eq!(graph.measured(column), 0, "{name}: {column}");
         }
@@ -147,7 +147,7 @@ fn m16_used_after_launch_is_the_blocks_touched() {
 }
 
 #[test]
-fn m16_reserved_after_launch_is_the_space_set_aside() {
+fn m16_reserved_after_launch_is_the_reserved_address_range() {
     for (folder, count) in [("random", 80), ("apps", 3)] {
         let graphs = rebuild_all(folder);
         assert_eq!(
@@ -159,7 +159,7 @@ fn m16_reserved_after_launch_is_the_space_set_aside() {
 }
 
 #[test]
-fn r18_relaunch_fails_with_1_exactly_when_something_is_unfreed_and_changes_nothing() {
+fn r18_relaunch_fails_with_code_1_exactly_if_an_allocation_is_unfreed_and_changes_nothing() {
     let graphs = rebuild_all("random");
     let holds = |g: &Rebuilt| {
         g.measured("relaunch") == u64::from(g.unfreed() > 0)
@@ -169,7 +169,7 @@ fn r18_relaunch_fails_with_1_exactly_when_something_is_unfreed_and_changes_nothi
 }
 
 #[test]
-fn r42_a_trim_leaves_the_blocks_of_what_is_unfreed() {
+fn r42_a_trim_keeps_the_blocks_of_unfreed_allocations() {
     let graphs = rebuild_all("random");
     let block = Granularity::H200.block_bytes();
     let holds = |g: &Rebuilt| g.space.unfreed_blocks().count() * block == g.measured("trim");
@@ -177,7 +177,7 @@ fn r42_a_trim_leaves_the_blocks_of_what_is_unfreed() {
 }
 
 #[test]
-fn the_reader_refuses_what_it_does_not_know() {
+fn the_reader_refuses_unknown_lines() {
     for text in [
         "\"graph_1_node_0\"[style=\"solid\" shape=\"record\" label=\"{\nMEMSET\n}\"];",
         "\"graph_1_node_1\"[style=\"solid\" shape=\"record\" label=\"{\nMEM_FREE\n| {{dptr} | {0x0}}\n}\"];",

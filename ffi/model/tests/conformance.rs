@@ -1,6 +1,7 @@
-//! Holds the model to what the conformance suite's programs came to on real GPUs.
+//! Compares the simulated runtime with the recordings of the conformance suite from real
+//! GPUs.
 //!
-//! `conformance/README.md` has the language and says how to record.
+//! `conformance/README.md` describes the language and the recording.
 
 #![allow(
     unsafe_code,
@@ -27,13 +28,15 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Runs a program on a model of its own, with the virtual clock.
+/// Runs a program on its own simulated runtime, with the virtual clock.
 fn run_on_model(program: &Program) -> Trace {
     let _model = Isolated::deterministic();
-    // SAFETY: the model's functions have the table's prototypes and stay for good.
+    // SAFETY: the simulated functions have the table's prototypes and exist as long as
+    // the process.
     let cudart = unsafe { Cudart::from_symbols(cudart_model::symbol) }
-        .expect("the model exports every required function");
-    let session = Session::new(&cudart, Notes::default()).expect("the model runs a kernel");
+        .expect("the simulated runtime exports every required function");
+    let session =
+        Session::new(&cudart, Notes::default()).expect("the simulated runtime runs a kernel");
     session.run(program, |_| ())
 }
 
@@ -83,32 +86,34 @@ fn recordings() -> Vec<Recording> {
     recordings
 }
 
-/// The program as it was when it was recorded: a trace carries its lines.
+/// The program as it was when it was recorded, which its trace contains.
 fn recorded_program(recording: &Recording) -> Program {
     let lines = recording.trace.lines.iter().map(|line| line.op.as_str());
     let text: Vec<&str> = lines.filter(|line| !line.starts_with('(')).collect();
     Program::parse(&recording.name, &text.join("\n")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A trim while a graph runs gives nothing back, though blocks are idle. Two programs
-/// with such a trim were left out of the recordings because they went either way from
-/// run to run. Of 112 recorded trims with idle blocks beside a running graph 106 give
-/// back. In 13 of the 112, since the device was last waited for, one graph alone was
-/// launched or uploaded, in more than one stream: the six are all among these, and what
-/// sets them apart from the other seven is not known.
-const EMPTY_TRIM: &str = "a trim beside a running graph that gave nothing back";
+/// A trim while a graph runs returns no memory, although blocks are idle. Two programs with
+/// such a trim were left out of the recordings because the result differed from run to run.
+/// Of 112 recorded trims with idle blocks and a running graph, 106 return memory. In 13 of
+/// the 112, one graph alone was launched or uploaded in more than one stream since the last
+/// synchronization of the device. All six trims that return nothing are among these 13; how
+/// they differ from the other seven is not known.
+const EMPTY_TRIM: &str = "a trim that returned no memory while a graph was running";
 
-/// Of the last set: recorded when the rules stood, and not looked into.
-const NEXT_SET: &str = "of the set that was recorded last, to see how good the rules are; seven \
-     others of it went differently in two recordings of the H200 itself, four of them in \
-     addresses";
+/// In the set that was recorded last, after the rules were found. The cause was not
+/// investigated.
+const NEXT_SET: &str = "in the set that was recorded last, to see how good the rules are; seven \
+     other programs of that set differed between two recordings on the H200 itself, four of \
+     them in addresses";
 
-/// The address rules' choice between several chains of free nodes is another one here.
-const FREE_CHAIN: &str = "a free node that could be added to several chains is added to one that \
-     is neither the longest nor, of those as long, the oldest";
+/// The driver chose another chain of free nodes than the address rules do.
+const FREE_CHAIN: &str = "a free node that could be added to several chains was added to one that \
+     is neither the longest nor the oldest among those of equal length";
 
-/// Recorded programs that the model does not match, each with what is known. One that
-/// matches again fails the test, so that the list cannot grow stale.
+/// Recorded programs with which the simulated runtime does not agree, each with what is
+/// known about it. If one agrees again, the test fails, so that the list is kept up to
+/// date.
 const UNEXPLAINED: [(&str, &str); 13] = [
     ("random-schedule-1-0213", EMPTY_TRIM),
     ("random-schedule-1-0222", EMPTY_TRIM),
@@ -124,14 +129,15 @@ const UNEXPLAINED: [(&str, &str); 13] = [
     ("random-shape-4-0075", NEXT_SET),
     (
         "m13-out-of-memory-inside",
-        "one graph of two segments that do not both fit: the refused upload takes one block \
-         (32 MiB) less than the device had left, where every other refused launch takes all",
+        "one graph has two segments of which only one fits: the refused upload takes one block \
+         (32 MiB) less than the device had left; every other refused launch takes all",
     ),
 ];
 
-/// All rules: the recording of a program on a GPU is what the model must come to.
+/// All rules: the simulated runtime must give the same trace as the GPU for every recorded
+/// program.
 #[test]
-fn the_model_matches_every_recording() {
+fn the_simulated_runtime_agrees_with_every_recording() {
     let recordings = recordings();
     assert!(
         !recordings.is_empty(),
@@ -145,7 +151,7 @@ fn the_model_matches_every_recording() {
         if UNEXPLAINED.iter().any(|(name, _)| *name == recording.name) {
             assert!(
                 difference.is_some(),
-                "{} matches now: take it off the list",
+                "{} agrees now: remove it from the list",
                 recording.name
             );
         } else if let Some(difference) = difference {
@@ -162,10 +168,10 @@ fn the_model_matches_every_recording() {
     );
 }
 
-/// What the documents say of the recordings, and of those that the simulated runtime does
-/// not match.
+/// The numbers in the documents: how many programs were recorded, and with how many the
+/// simulated runtime does not agree.
 #[test]
-fn the_documents_have_these_numbers() {
+fn the_documents_contain_the_current_numbers() {
     let names: Vec<(String, bool)> = recordings()
         .iter()
         .map(|recording| {
@@ -212,9 +218,9 @@ fn the_documents_have_these_numbers() {
     }
 }
 
-/// M2: in a fresh process the first address is the same in every program.
+/// M2: in a new process, the first address is the same in every program.
 #[test]
-fn m02_first_address_of_a_process_is_the_recorded_one() {
+fn m02_the_first_address_of_a_process_is_as_recorded() {
     for recording in recordings() {
         if recording.trace.header("process") == Some("its own") {
             let actual = run_on_model(&recorded_program(&recording));
@@ -229,9 +235,9 @@ fn m02_first_address_of_a_process_is_the_recorded_one() {
     }
 }
 
-/// A program that was changed or added has to be recorded again.
+/// A program that was changed or added must be recorded again.
 #[test]
-fn every_program_is_recorded_as_it_stands() {
+fn every_program_is_recorded_in_its_current_form() {
     let recordings = recordings();
     for (name, program) in programs() {
         let mut of_this = recordings.iter().filter(|recording| recording.name == name);
@@ -252,7 +258,7 @@ fn every_program_is_recorded_as_it_stands() {
     }
 }
 
-/// The virtual clock: the same program gives the same trace, bit for bit.
+/// With the virtual clock, the same program always gives exactly the same trace.
 #[test]
 fn the_same_program_gives_the_same_trace() {
     for program in programs().values() {
@@ -261,13 +267,12 @@ fn the_same_program_gives_the_same_trace() {
     }
 }
 
-/// R41, R42, R45: whatever a program does, with all freed and destroyed a trim
-/// leaves nothing.
+/// R41, R42, R45: after everything is freed and destroyed, a trim leaves nothing.
 #[test]
-fn r42_nothing_is_left_after_cleanup() {
-    // The driver itself loses memory in a few programs: what a refused launch had
-    // taken (M13), and a block that an upload took from under a live allocation. The
-    // comparison above holds the model to these.
+fn r42_no_memory_is_left_after_cleanup() {
+    // In a few programs, the driver itself loses memory: the memory that a refused
+    // launch had taken (M13), and a block that an upload took although an allocation in
+    // it was live. The comparison above checks these programs.
     let lossy: BTreeSet<String> = recordings()
         .into_iter()
         .filter(|recording| recording.trace.broken_off.is_none())
@@ -279,7 +284,7 @@ fn r42_nothing_is_left_after_cleanup() {
             continue;
         }
         let trace = run_on_model(program);
-        // A broken context answers no attribute any more.
+        // After the context is corrupted, attributes can no longer be read.
         let readable = trace
             .lines
             .last()

@@ -1,7 +1,7 @@
-//! `cudaGraphDebugDotPrint` of the simulated runtime against what the driver wrote on an
-//! H200 for the same graphs (driver 580, CUDA 13.0): every recorded graph is built again,
-//! and the texts have to be equal but for handles and the numbers of graphs. Addresses
-//! are compared elsewhere (`address_dumps.rs`); here it counts where they stand.
+//! Compares `cudaGraphDebugDotPrint` of the simulated runtime with dumps by the driver on
+//! an H200 (driver 580, CUDA 13.0). Every recorded graph is built again, and the texts must
+//! be equal except for handles and the numbers of graphs. Addresses are compared in
+//! `address_dumps.rs`; here only their positions are compared.
 
 #[allow(dead_code, reason = "shared with another test")]
 mod dump;
@@ -20,8 +20,9 @@ use dump::{Node, data, read_dump};
 
 const MIB: u64 = 1 << 20;
 
-/// A text with handles, graphs and addresses of allocations replaced: handles and graphs
-/// by the place of their first mention, so that what is the same stays the same.
+/// A text in which handles, numbers of graphs and addresses of allocations are replaced.
+/// Each handle and graph is replaced by the position of its first occurrence, so that equal
+/// ones stay equal.
 fn comparable(text: &str) -> String {
     let mut addresses = Vec::new();
     for line in text.lines() {
@@ -86,7 +87,7 @@ fn alloc_request(bytes: u64) -> AllocRequest {
     }
 }
 
-/// A kernel of a name, which does nothing.
+/// A kernel with this name that does nothing.
 fn kernel(runtime: &mut Runtime, name: &str) -> u64 {
     let ptx = format!(
         ".version 6.5\n.target sm_50\n.address_size 64\n.visible .entry {name}()\n{{ ret; }}\n"
@@ -94,7 +95,9 @@ fn kernel(runtime: &mut Runtime, name: &str) -> u64 {
     let library = runtime
         .library_load(&ptx)
         .unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
-    runtime.library_kernel(library, name).expect("it is there")
+    runtime
+        .library_kernel(library, name)
+        .expect("the library contains the kernel")
 }
 
 fn launch(kernel: u64, grid: [u32; 3], block: [u32; 3], shared_bytes: u32) -> KernelRequest {
@@ -134,7 +137,7 @@ fn parse_launch(text: &str) -> (String, [u32; 3], [u32; 3], u32) {
     (name.to_owned(), grid, block, shared)
 }
 
-/// Builds a recorded graph again, and dumps it.
+/// Builds a recorded graph again and dumps it.
 fn dumped_again(name: &str, text: &str) -> String {
     let dump = read_dump(text).unwrap_or_else(|problem| panic!("{name}: {problem}"));
     let mut launches = text
@@ -145,7 +148,8 @@ fn dumped_again(name: &str, text: &str) -> String {
     let graph = runtime.graph_create(0).expect("a graph");
     let mut kernels: BTreeMap<String, u64> = BTreeMap::new();
     let mut nodes: Vec<u64> = Vec::new();
-    // Ours for the recorded address of each allocation that nothing has freed yet.
+    // The simulated address for the recorded address of each allocation that is not
+    // freed yet.
     let mut ours: BTreeMap<u64, u64> = BTreeMap::new();
     for (node, dependencies) in dump.nodes.iter().zip(&dump.dependencies) {
         let after: Vec<u64> = dependencies.iter().map(|&number| nodes[number]).collect();
@@ -161,7 +165,8 @@ fn dumped_again(name: &str, text: &str) -> String {
                 runtime.add_free_node(graph, &after, given)
             }
             Node::Kernel => {
-                let (title, grid, block, shared) = launches.next().expect("a launch a kernel");
+                let (title, grid, block, shared) =
+                    launches.next().expect("one launch for each kernel");
                 let known = kernels.get(&title).copied();
                 let handle = known.unwrap_or_else(|| kernel(&mut runtime, &title));
                 kernels.insert(title, handle);
@@ -184,7 +189,7 @@ fn first_difference(ours: &str, recorded: &str) -> String {
 }
 
 #[test]
-fn every_recorded_graph_is_dumped_as_the_driver_dumped_it() {
+fn every_recorded_graph_has_the_same_dump_as_from_the_driver() {
     let mut compared = 0;
     for folder in ["random", "apps"] {
         for entry in fs::read_dir(data(folder)).expect("the recordings are there") {
@@ -210,7 +215,7 @@ fn every_recorded_graph_is_dumped_as_the_driver_dumped_it() {
     assert_eq!(compared, 83);
 }
 
-/// The graph of `kinds-*.dot`, as the recording program made it: a node of each kind.
+/// The graph of `kinds-*.dot`, as the recording program created it: a node of each kind.
 fn all_kinds(runtime: &mut Runtime) -> u64 {
     let graph = runtime.graph_create(0).expect("a graph");
     let child = runtime.graph_create(0).expect("a graph");
@@ -281,7 +286,7 @@ fn recorded(file: &str) -> String {
 }
 
 #[test]
-fn a_node_of_each_kind_is_dumped_as_the_driver_does_with_each_flag() {
+fn a_node_of_each_kind_has_the_same_dump_as_from_the_driver_for_each_flag() {
     for (file, flags) in [
         ("kinds-13.0.dot", 1),
         ("kinds-plain.dot", 0),
@@ -292,7 +297,7 @@ fn a_node_of_each_kind_is_dumped_as_the_driver_does_with_each_flag() {
         let graph = all_kinds(&mut runtime);
         let flags = flags | DOT_RUNTIME_TYPES;
         let ours = runtime.dot(graph, flags).expect("a dump");
-        // Graphs are numbered alike, too, in this one.
+        // In this dump, the numbers of graphs are also the same.
         assert!(
             ours.contains("cluster_1 ") && ours.contains("cluster_3 "),
             "{ours}"
@@ -308,7 +313,7 @@ fn a_node_of_each_kind_is_dumped_as_the_driver_does_with_each_flag() {
 }
 
 #[test]
-fn graphs_in_graphs_and_no_nodes_at_all() {
+fn dumps_of_nested_graphs_and_of_an_empty_graph() {
     let mut runtime = runtime();
     let empty = runtime.graph_create(0).expect("a graph");
     let text = runtime.dot(empty, 1).expect("a dump");
@@ -318,7 +323,7 @@ fn graphs_in_graphs_and_no_nodes_at_all() {
         .map(|_| runtime.graph_create(0).expect("a graph"))
         .collect();
     let [outer, middle, inner] = graphs[..] else {
-        unreachable!("three were made");
+        unreachable!("three graphs were created");
     };
     let buffer = runtime.malloc(MIB, 0).expect("memory");
     let set = Fill::bytes(buffer, 0, MIB);
@@ -340,13 +345,14 @@ fn graphs_in_graphs_and_no_nodes_at_all() {
     assert!(runtime.dot(0, 1).is_err());
 }
 
-/// The graph of `data/dot/flags`, which a program made and dumped with the driver's calls.
+/// The graph of `data/dot/flags`, which a program created and dumped with the driver's
+/// calls.
 fn by_the_driver(runtime: &mut Runtime) -> u64 {
     let graph = runtime.graph_create(0).expect("a graph");
     let child = runtime.graph_create(0).expect("a graph");
     runtime.add_empty_node(child, &[]).expect("an empty node");
     let buffer = runtime.malloc(MIB, 0).expect("memory");
-    // One function of a module and one kernel of a library.
+    // The first kernel is a function of a module, the second a kernel of a library.
     let (first, second) = (kernel(runtime, "store"), kernel(runtime, "store"));
     let event = runtime.event_create(0).expect("an event");
     let launched = |runtime: &mut Runtime, kernel, after: &[u64]| {
@@ -402,7 +408,7 @@ fn by_the_driver(runtime: &mut Runtime) -> u64 {
 }
 
 #[test]
-fn the_driver_dumps_with_each_of_its_flags() {
+fn dumps_by_the_driver_function_are_equal_for_each_flag() {
     for bit in -1..17 {
         let mut runtime = runtime();
         let graph = by_the_driver(&mut runtime);
@@ -421,8 +427,8 @@ fn the_driver_dumps_with_each_of_its_flags() {
     }
 }
 
-/// A comparable text without the pointers of copies, since the recorded program had both
-/// pointers set for each side.
+/// A comparable text without the pointers of copies, because the recorded program had set
+/// both pointers for each side.
 fn with_one_side(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {

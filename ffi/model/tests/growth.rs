@@ -1,8 +1,8 @@
-//! No call gets slower with what a program has made: with 50,000 objects live it takes
-//! less than ten times what it takes with 50.
+//! No call becomes slow when a program has many objects: with 50,000 live objects, a call
+//! takes less than ten times as long as with 50.
 //!
-//! Times are those that the thread was running, as Linux counts them, and the best of
-//! several batches, so that a busy machine does not matter.
+//! Only the time in which the thread was running counts, as measured by Linux, and the best
+//! of several batches, so that other load on the machine does not matter.
 #![cfg(target_os = "linux")]
 #![allow(
     unsafe_code,
@@ -21,18 +21,18 @@ use program::{MIB, OK, Program};
 
 const FEW: usize = 50;
 const MANY: usize = 50_000;
-/// Calls of a batch, and batches of which the best counts.
+/// The number of calls in a batch. The best of several batches counts.
 const CALLS: usize = 40;
 const BATCHES: usize = 25;
 
-/// Nanoseconds for which this thread has run.
+/// The time for which this thread has run, in nanoseconds.
 fn running() -> u64 {
     let all = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel's count");
     let first = all.split(' ').next().expect("three numbers");
     first.parse().expect("a number")
 }
 
-/// The time of a call, in nanoseconds: the best batch's mean.
+/// The time of a call in nanoseconds: the mean of the best batch.
 fn time(mut call: impl FnMut()) -> u64 {
     let batch = |call: &mut dyn FnMut()| {
         let start = running();
@@ -45,7 +45,7 @@ fn time(mut call: impl FnMut()) -> u64 {
     best.unwrap_or(0) / CALLS as u64
 }
 
-/// Makes a few objects, times a call, makes many and times it again.
+/// Creates a few objects, measures a call, creates many objects and measures it again.
 fn compare(
     what: &str,
     program: &Program,
@@ -60,10 +60,10 @@ fn compare(
         make(program);
     }
     let many = time(|| call(program));
-    // What one look at the clock may count for is left out.
+    // The resolution of the clock is allowed for.
     assert!(
         many < 10 * few.max(100),
-        "{what}: {few} ns with {FEW} live, {many} ns with {MANY}"
+        "{what}: {few} ns with {FEW} live objects, {many} ns with {MANY}"
     );
 }
 
@@ -182,7 +182,7 @@ fn graphs_with_memory() {
     let round = |p: &Program| {
         let graph = p.graph();
         let mut params = Program::alloc_params(MIB);
-        // After the 8,947th graph there are no addresses left for another.
+        // After the 8,947th graph there are no addresses for another one.
         if let Ok(node) = p.try_alloc(graph, &[], &mut params) {
             p.free_node(graph, &[node], params.dptr);
             p.instantiate(graph);
@@ -226,7 +226,7 @@ fn nodes_of_a_chain() {
 }
 
 #[test]
-fn a_chain_is_destroyed_node_by_node_and_its_memory_with_it() {
+fn destroying_a_chain_node_by_node_is_fast_and_removes_the_nodes() {
     let p = Program::new();
     let graph = p.graph();
     let mut nodes: Vec<cudaGraphNode_t> = Vec::new();
@@ -244,7 +244,7 @@ fn a_chain_is_destroyed_node_by_node_and_its_memory_with_it() {
         // SAFETY: the handle is looked up.
         ok(unsafe { p.f().cudaGraphDestroyNode(node) });
     }
-    // What is destroyed is gone: a clone takes no time.
+    // Destroyed nodes are removed, so a clone takes little time.
     let clone = time(|| {
         let mut clone = cudaGraph_t::NULL;
         // SAFETY: a variable of this closure.

@@ -1,5 +1,5 @@
-//! Programs that give counts, sizes and kernels which no program should: each call ends
-//! soon, in a code, and takes no more of the host's memory than it needs.
+//! Programs that pass invalid counts, sizes and kernels. Each call returns a code within a
+//! short time, and uses no more host memory than it needs.
 
 #![allow(
     unsafe_code,
@@ -21,14 +21,14 @@ use program::{INVALID_VALUE, MEMORY_ALLOCATION, MIB, OK, Program};
 
 const GIB: u64 = 1024 * MIB;
 
-/// Two tests look at the memory of the process, so tests run one after the other.
+/// Two tests measure the memory of the process, so all tests run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts that no graph's dependencies have.
+/// Counts that are invalid for the dependencies of any graph.
 const COUNTS: [usize; 7] = [
     100,
     1 << 16,
@@ -39,8 +39,8 @@ const COUNTS: [usize; 7] = [
     usize::MAX,
 ];
 
-/// An array of one node whose next byte cannot be read, so that reading on would end the
-/// process.
+/// An array of one node that ends at a page which cannot be read, so that reading further
+/// would end the process.
 #[cfg(target_os = "linux")]
 struct Edge(*mut c_void);
 
@@ -66,10 +66,10 @@ mod sys {
     pub const SPARSE: c_int = 0x4022;
 }
 
-/// Memory of the host that takes pages only where it is written.
+/// Host memory that gets physical pages only where it is written.
 #[cfg(target_os = "linux")]
 fn sparse(bytes: u64) -> *mut c_void {
-    // SAFETY: it asks for new memory.
+    // SAFETY: the call maps new memory.
     let address = unsafe {
         sys::mmap(
             null_mut(),
@@ -88,7 +88,8 @@ fn sparse(bytes: u64) -> *mut c_void {
 impl Edge {
     fn new(node: cudaGraphNode_t) -> Self {
         let pages = sparse(8192);
-        // SAFETY: the second of the two pages, and then the last bytes of the first.
+        // SAFETY: the second of the two pages is protected, and then the last bytes
+        // of the first one are written.
         unsafe {
             assert_eq!(sys::mprotect(pages.byte_add(4096), 4096, 0), 0);
             pages
@@ -113,7 +114,7 @@ impl Drop for Edge {
     }
 }
 
-/// Bytes of the process's memory that are in use.
+/// Bytes of physical memory that the process uses.
 #[cfg(target_os = "linux")]
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("the kernel's numbers");
@@ -123,12 +124,12 @@ fn resident() -> u64 {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_count_above_the_graphs_nodes_is_refused_before_anything_is_read() {
+fn a_count_above_the_number_of_nodes_is_refused_before_the_array_is_read() {
     let _alone = alone();
     let p = Program::new();
     let graph = p.graph();
     let child = p.graph();
-    // One node that is named and one that is not: a count of 2 could be right.
+    // One node is in the array and one is not, so a count of 2 could be valid.
     let node = p.kernel(graph, &[], 1);
     p.kernel(graph, &[], 1);
     let (_, address) = p.alloc(graph, &[], MIB);
@@ -141,8 +142,8 @@ fn a_count_above_the_graphs_nodes_is_refused_before_anything_is_read() {
             let mut kernel = cudaKernelNodeParams::zeroed();
             kernel.func = p.spin.0;
             let mut captured = cudaGraph_t::NULL;
-            // SAFETY: variables of this test; the array is not read, which is what the
-            // test is about.
+            // SAFETY: the pointers are to local variables. The array must not be
+            // read, which this test checks.
             let codes = unsafe {
                 [
                     p.f().cudaGraphAddEmptyNode(&mut new, graph, first, count),
@@ -158,7 +159,7 @@ fn a_count_above_the_graphs_nodes_is_refused_before_anything_is_read() {
             };
             assert_eq!(codes.map(|code| code.0), [INVALID_VALUE; 5], "{count:#x}");
             assert!(new.is_null());
-            // A node is captured and then named too often.
+            // A captured node is then passed too often.
             // SAFETY: as above.
             let codes = unsafe {
                 let mode = cudaStreamCaptureMode::GLOBAL;
@@ -178,7 +179,7 @@ fn a_count_above_the_graphs_nodes_is_refused_before_anything_is_read() {
     }
 }
 
-/// A kernel of these lines, with an `out` parameter whose value is in `%rd1`.
+/// A kernel with these lines, and a parameter `out` whose value is in `%rd1`.
 fn ptx(lines: &str) -> String {
     format!(
         ".version 6.5\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
@@ -237,14 +238,14 @@ fn malloc(p: &Program, bytes: u64) -> *mut c_void {
     address
 }
 
-/// The largest grid and block that a device takes.
+/// The largest grid and block that a device supports.
 fn largest() -> (dim3, dim3) {
     let extents = |x, y, z| dim3 { x, y, z };
     (extents(0x7fff_ffff, 65_535, 65_535), extents(1024, 1, 1))
 }
 
 #[test]
-fn every_kernel_ends_soon_whatever_its_grid_and_its_body() {
+fn every_kernel_ends_within_a_time_limit_for_any_grid_and_body() {
     let _alone = alone();
     let p = Program::new();
     let out = malloc(&p, MIB);
@@ -255,7 +256,7 @@ fn every_kernel_ends_soon_whatever_its_grid_and_its_body() {
         String::new(),
         "mov.u32 %r1, %tid.x;".to_owned(),
         registers + "st.global.u64 [%rd1], %rd2;",
-        // The store is never reached: a thread costs what it costs to start it.
+        // The store is never reached, so a thread costs only its start.
         "bra $END; st.global.u64 [%rd1], 1; $END:".to_owned(),
     ];
     for body in bodies {
@@ -270,11 +271,11 @@ fn every_kernel_ends_soon_whatever_its_grid_and_its_body() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn stores_far_apart_take_little_of_the_hosts_memory() {
+fn stores_that_are_far_apart_use_little_host_memory() {
     let _alone = alone();
     let p = Program::new();
     let out = malloc(&p, 64 * GIB);
-    // Each thread writes a byte, 512 B or a page from the next.
+    // Each thread writes one byte, and the bytes are 512 B or more than a page apart.
     for distance in [512, 1 << 16] {
         let kernel = kernel(
             &p,
@@ -294,7 +295,7 @@ fn stores_far_apart_take_little_of_the_hosts_memory() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn copies_of_64_gib_work_and_leave_sparse_memory_sparse() {
+fn copies_of_64_gib_keep_sparse_memory_sparse() {
     let _alone = alone();
     let p = Program::new();
     let bytes = 64 * GIB;
@@ -316,7 +317,7 @@ fn copies_of_64_gib_work_and_leave_sparse_memory_sparse() {
             .cudaMemsetAsync(device, 0, bytes as usize, cudaStream_t::NULL)
     };
     assert_eq!(set.0, OK);
-    // Zeroes in both directions: less, since the host's memory is read.
+    // Fewer zeros are copied in both directions, because host memory is read.
     copy(host, device, 2 * GIB, cudaMemcpyKind::DEVICE_TO_HOST);
     copy(device, host, 2 * GIB, cudaMemcpyKind::HOST_TO_DEVICE);
     copy(
@@ -333,7 +334,7 @@ fn copies_of_64_gib_work_and_leave_sparse_memory_sparse() {
 }
 
 #[test]
-fn child_graphs_that_double_end_in_2() {
+fn child_graphs_that_double_in_size_are_refused_with_code_2() {
     let _alone = alone();
     let p = Program::new();
     let child = |graph, child| {
@@ -365,7 +366,7 @@ fn child_graphs_that_double_end_in_2() {
 }
 
 #[test]
-fn graphs_nested_without_end_end_in_2() {
+fn graphs_that_are_nested_too_deeply_are_refused_with_code_2() {
     let _alone = alone();
     let p = Program::new();
     let mut inner = p.graph();
@@ -388,7 +389,7 @@ fn graphs_nested_without_end_end_in_2() {
     }
 }
 
-/// Live allocations, and that a new one meets none of them.
+/// Live allocations. A new one must not overlap any of them.
 #[derive(Default)]
 struct Live(std::collections::BTreeMap<u64, u64>);
 
@@ -409,7 +410,7 @@ impl Live {
 }
 
 #[test]
-fn no_two_live_allocations_share_an_address_however_many_there_were() {
+fn live_allocations_never_overlap_even_after_many_allocations() {
     let _alone = alone();
     let p = Program::on(Profile::built_in("two-devices").expect("it is built in"));
     let mut live = Live::default();
@@ -426,7 +427,7 @@ fn no_two_live_allocations_share_an_address_however_many_there_were() {
         assert!(p.try_alloc(graph, &[], &mut params).is_ok());
         live.add(params.dptr, 64 * MIB);
     }
-    // 64 GiB at a time, far more in all than there are addresses below 2^47.
+    // 64 GiB at a time; in total far more than there are addresses below 2^47.
     for cycle in 0..6_000_u64 {
         set((cycle % 2) as c_int);
         let bytes = 64 * GIB - 4096 * (cycle % 7);
@@ -455,7 +456,7 @@ fn no_two_live_allocations_share_an_address_however_many_there_were() {
 }
 
 #[test]
-fn profiles_whose_addresses_would_meet_are_refused() {
+fn profiles_whose_addresses_would_overlap_are_refused() {
     let (_, h200) = Profile::BUILT_IN[0];
     for (from, to) in [
         ("devices = 1 ", "devices = 64 "),
@@ -473,12 +474,16 @@ fn profiles_whose_addresses_would_meet_are_refused() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn pinned_memory_takes_pages_only_where_it_is_written() {
+fn pinned_memory_uses_physical_pages_only_where_it_is_written() {
     type MallocHost = unsafe extern "C" fn(*mut *mut c_void, usize) -> cudaError_t;
     type FreeHost = unsafe extern "C" fn(*mut c_void) -> cudaError_t;
     let _alone = alone();
     let _model = cudart_model::Isolated::deterministic();
-    let symbol = |name| cudart_model::symbol(name).expect("it is exported").as_ptr();
+    let symbol = |name| {
+        cudart_model::symbol(name)
+            .expect("the function is exported")
+            .as_ptr()
+    };
     // SAFETY: the C prototypes of the two functions.
     let (malloc, free) = unsafe {
         (
@@ -490,7 +495,7 @@ fn pinned_memory_takes_pages_only_where_it_is_written() {
     let mut address = null_mut();
     // SAFETY: a variable of this test.
     let code = unsafe { malloc(&mut address, 8 * GIB as usize) };
-    // The system may refuse so much, and then 2 is the answer.
+    // The system may refuse this much memory; the result is then 2.
     assert!(matches!(code.0, OK | MEMORY_ALLOCATION), "{code:?}");
     let grown = resident().saturating_sub(before);
     assert!(grown < 64 * MIB, "{} MiB", grown / MIB);

@@ -1,6 +1,7 @@
-//! Random programs of right and wrong calls, and what has to hold whatever they do.
+//! Random programs of valid and invalid calls, and properties that must hold for all of
+//! them.
 //!
-//! The programs come from their seeds, so a failure can be had again.
+//! The programs are generated from seeds, so a failure can be reproduced.
 
 #![allow(
     unsafe_code,
@@ -19,7 +20,7 @@ use cudart_ffi::types::*;
 use cudart_model::{Fault, LiveObjects, Profile};
 use program::{INVALID_VALUE, MIB, NOT_READY, OK, Program};
 
-/// A small generator of its own, so that the tests need no crate.
+/// A small random number generator, so that the tests need no crate.
 struct Dice(u64);
 
 impl Dice {
@@ -31,7 +32,7 @@ impl Dice {
         (self.0 >> 33) as usize % bound
     }
 
-    /// One of them, or a handle that names nothing.
+    /// A random element, or a handle that is not valid.
     fn pick<T: Copy>(&mut self, all: &[T], nothing: T) -> T {
         match all.len() {
             0 => nothing,
@@ -41,8 +42,8 @@ impl Dice {
     }
 }
 
-/// What a program has made so far, the destroyed included: calls on these are part
-/// of it.
+/// The objects that a program has created, including destroyed ones, on which calls are
+/// also made.
 #[derive(Default)]
 struct Made {
     graphs: Vec<cudaGraph_t>,
@@ -159,7 +160,7 @@ fn call(p: &Program, made: &mut Made, dice: &mut Dice) -> i32 {
     }
 }
 
-/// Destroys and frees all, whatever is left of it.
+/// Destroys and frees everything that is left.
 fn clean_up(p: &Program, made: &Made) {
     p.sync();
     for address in made.addresses.iter().chain(&made.plain) {
@@ -182,7 +183,7 @@ fn clean_up(p: &Program, made: &Made) {
 }
 
 #[test]
-fn r50_the_attributes_keep_their_order_and_memory_adds_up() {
+fn r50_used_is_at_most_reserved_and_free_memory_agrees() {
     let block = Profile::default().block_bytes();
     for seed in 0..60 {
         let p = Program::new();
@@ -214,7 +215,7 @@ fn r50_the_attributes_keep_their_order_and_memory_adds_up() {
 }
 
 #[test]
-fn r41_r42_nothing_is_left_when_all_is_freed_and_destroyed() {
+fn r41_r42_no_memory_is_left_when_everything_is_freed_and_destroyed() {
     for seed in 0..60 {
         let p = Program::new();
         let start = p.mem_info();
@@ -228,7 +229,8 @@ fn r41_r42_nothing_is_left_when_all_is_freed_and_destroyed() {
             ..LiveObjects::default()
         };
         assert_eq!(p.model.live_objects(), only_the_kernel, "seed {seed}");
-        // A block that the driver loses shows in both; nothing else stays.
+        // A block that the driver loses is part of both values. Nothing else is
+        // left.
         let lost = p.reserved();
         assert_eq!(start.0 - p.mem_info().0, lost, "seed {seed}");
         assert!(lost <= 20 * 32 * MIB, "seed {seed}: {lost}");
@@ -236,7 +238,7 @@ fn r41_r42_nothing_is_left_when_all_is_freed_and_destroyed() {
 }
 
 #[test]
-fn the_same_program_sees_the_same_codes_addresses_and_times() {
+fn the_same_program_gets_the_same_codes_addresses_and_times() {
     let run = |seed| {
         let p = Program::new();
         let (mut made, mut dice) = (Made::default(), Dice(seed));
@@ -254,7 +256,7 @@ fn the_same_program_sees_the_same_codes_addresses_and_times() {
 }
 
 #[test]
-fn calls_fail_with_codes_that_cuda_has_for_them() {
+fn calls_fail_only_with_codes_that_cuda_documents() {
     let mut seen = BTreeMap::new();
     for seed in 0..60 {
         let p = Program::new();
@@ -271,10 +273,10 @@ fn calls_fail_with_codes_that_cuda_has_for_them() {
     );
 }
 
-/// A call that fails by a fault has done nothing: the rest of the program sees what it
-/// would have seen without that call.
+/// A call that fails because of a fault has no effect: the rest of the program has the same
+/// results as without that call.
 #[test]
-fn an_injected_failure_leaves_everything_as_it_was() {
+fn an_injected_failure_changes_nothing() {
     for seed in 0..30 {
         let p = Program::new();
         let (mut made, mut dice) = (Made::default(), Dice(seed));
@@ -306,10 +308,10 @@ fn an_injected_failure_leaves_everything_as_it_was() {
     }
 }
 
-/// R4, R5: whatever the graphs are and in whatever order they are built, what may be
-/// alive at once lies apart.
+/// R4, R5: for any graphs, built in any order, allocations that may be live at the same
+/// time do not overlap.
 #[test]
-fn r4_r5_unfreed_allocations_of_all_graphs_lie_apart() {
+fn r4_r5_unfreed_allocations_of_all_graphs_do_not_overlap() {
     for seed in 0..40 {
         let p = Program::new();
         let mut dice = Dice(seed);
@@ -354,8 +356,9 @@ fn r4_r5_unfreed_allocations_of_all_graphs_lie_apart() {
     }
 }
 
-/// A release build makes the million in half a second or so. A debug build makes a fifth
-/// of it in the same time allowed, so that a busy machine is no failure.
+/// A release build makes the million calls in about half a second. A debug build makes a
+/// fifth of them in the same time limit, so that other load on the machine does not fail
+/// the test.
 #[test]
 fn a_million_random_calls_take_under_ten_seconds() {
     const PER_PROGRAM: u64 = 1000;

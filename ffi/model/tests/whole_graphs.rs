@@ -1,6 +1,6 @@
-//! Every graph that the driver dumped on an H200, built again node by node through
-//! the C functions and put through the same life: launch, relaunch, trim with the
-//! unfreed allocations alive, frees, trim.
+//! Every graph that the driver dumped on an H200 is built again node by node through the C
+//! functions. Then the same calls are made as in the measurements: launch, relaunch, trim
+//! with the unfreed allocations live, frees, trim.
 
 #![allow(
     unsafe_code,
@@ -18,7 +18,8 @@ use std::ffi::c_void;
 use dump::{Dump, Node, read_all};
 use program::{OK, Program};
 
-/// The graph's life on the model, under the names of the measured columns.
+/// Makes the calls on the simulated runtime. Returns the values under the names of the
+/// measured columns.
 fn live(dump: &Dump) -> (Vec<u64>, Vec<u64>, BTreeMap<&'static str, u64>) {
     let p = Program::new();
     let stream = p.stream();

@@ -27,7 +27,7 @@ impl Before {
         let (state, driver) = (watched.state, watched.driver);
         let current = current_device(driver);
         if let Some(current) = current {
-            context::meet_current(state, driver, current, entry.name());
+            context::record_current(state, driver, current, entry.name());
         }
         let device = device.or(current)?;
         Some(Self {
@@ -46,7 +46,7 @@ impl Before {
 
     /// Reads the memory again, and writes an event if it changed or if the call is a
     /// plain allocation while a stream captures.
-    pub fn book(self, watched: &Watched, entry: &Entry, category: Category, done: Done) {
+    pub fn record_change(self, watched: &Watched, entry: &Entry, category: Category, done: Done) {
         let state = watched.state;
         let after = read(state, watched.driver, self.device);
         let allocates = done.bytes.is_some() && done.result.is_success();
@@ -90,7 +90,7 @@ pub fn since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn booked(
+fn recorded(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
     category: Category,
@@ -113,7 +113,7 @@ fn booked(
                 result,
                 duration_ns,
             };
-            before.book(&watched, entry, category, done);
+            before.record_change(&watched, entry, category, done);
         });
     }
     result
@@ -125,7 +125,7 @@ pub fn other(
     real: impl FnOnce() -> CUresult,
     category: Category,
 ) -> CUresult {
-    booked(entry, real, category, None, |_| (None, None))
+    recorded(entry, real, category, None, |_| (None, None))
 }
 
 /// The same for a call that names its device.
@@ -135,7 +135,7 @@ pub fn on_device(
     category: Category,
     device: i32,
 ) -> CUresult {
-    booked(entry, real, category, Some(device), |_| (None, None))
+    recorded(entry, real, category, Some(device), |_| (None, None))
 }
 
 /// Wraps an allocation.
@@ -146,7 +146,7 @@ pub fn taken(
     address: *mut CUdeviceptr,
     size: usize,
 ) -> CUresult {
-    booked(entry, real, category, None, |result| {
+    recorded(entry, real, category, None, |result| {
         (Some(size as u64), written(result, address))
     })
 }
@@ -159,7 +159,7 @@ pub fn taken_in_rows(
     pitch: *mut usize,
     height: usize,
 ) -> CUresult {
-    booked(entry, real, Category::Plain, None, |result| {
+    recorded(entry, real, Category::Plain, None, |result| {
         let pitch = if result.is_success() && !pitch.is_null() {
             // SAFETY: the driver wrote it.
             Some(unsafe { *pitch })
@@ -188,5 +188,5 @@ pub fn returned(
     category: Category,
     address: CUdeviceptr,
 ) -> CUresult {
-    booked(entry, real, category, None, |_| (None, Some(address)))
+    recorded(entry, real, category, None, |_| (None, Some(address)))
 }

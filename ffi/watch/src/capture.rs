@@ -68,7 +68,7 @@ pub fn began(
                 return;
             };
             state.graphs_seen.store(true, Ordering::Relaxed);
-            context::meet_current(state, driver, device, entry.name());
+            context::record_current(state, driver, device, entry.name());
             let capture = {
                 let mut inner = state.lock();
                 inner.last_capture += 1;

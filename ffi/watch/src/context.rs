@@ -29,7 +29,7 @@ pub fn created(
         shield(|| {
             // SAFETY: the driver wrote the handle.
             let context = unsafe { *context };
-            meet(
+            record(
                 watched.state,
                 watched.driver,
                 context,
@@ -101,7 +101,7 @@ pub fn released(
 /// Records the thread's context if no context of its device is known. Such a context was
 /// created before the library wrapped the program's calls.
 #[inline]
-pub fn meet_current(state: &State, driver: &Driver, device: i32, call: &str) {
+pub fn record_current(state: &State, driver: &Driver, device: i32, call: &str) {
     let bit = 1_u64 << (device.cast_unsigned() % 64);
     if state.known_devices.load(Ordering::Relaxed) & bit != 0 {
         return;
@@ -110,11 +110,11 @@ pub fn meet_current(state: &State, driver: &Driver, device: i32, call: &str) {
     // SAFETY: the pointer is to a live variable.
     let result = unsafe { driver.cuCtxGetCurrent(&raw mut context) };
     if result.is_success() && !context.is_null() {
-        relaxed(driver, || meet(state, driver, context, false, call));
+        relaxed(driver, || record(state, driver, context, false, call));
     }
 }
 
-fn meet(state: &State, driver: &Driver, context: CUcontext, primary: bool, call: &str) {
+fn record(state: &State, driver: &Driver, context: CUcontext, primary: bool, call: &str) {
     if context.is_null() || state.lock().contexts.contains_key(&(context.0 as usize)) {
         return;
     }

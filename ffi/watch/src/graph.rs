@@ -124,7 +124,7 @@ pub fn instantiated(
     let before = shield(|| {
         let device = current_device(watched.driver)?;
         watched.state.graphs_seen.store(true, Ordering::Relaxed);
-        context::meet_current(watched.state, watched.driver, device, entry.name());
+        context::record_current(watched.state, watched.driver, device, entry.name());
         Some((device, read(watched.state, watched.driver, device)))
     });
     let start = Instant::now();

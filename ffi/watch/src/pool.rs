@@ -30,9 +30,9 @@ enum Expected {
 }
 
 /// A stream-ordered allocation. `pool` is null for the device's current pool.
+///
 /// Reading free memory takes longer than such an allocation. It is therefore read only if
 /// the pool lacks free memory for the size, or if its reserved memory grew unexpectedly.
-/// has no room for the size, or grew all the same.
 pub fn allocated(
     entry: &'static Entry,
     real: impl FnOnce() -> CUresult,
@@ -66,7 +66,7 @@ pub fn allocated(
         match expected.unwrap_or(Expected::Unknown) {
             Expected::Node => node(&watched, entry, done, stream, per_thread),
             Expected::Growth(before) => {
-                before.book(&watched, entry, Category::StreamOrdered, done);
+                before.record_change(&watched, entry, Category::StreamOrdered, done);
             }
             Expected::Room(pool, reserved) => {
                 let attribute = CUmemPool_attribute::RESERVED_MEM_CURRENT;
@@ -78,7 +78,7 @@ pub fn allocated(
                     && let Some(device) = current_device(watched.driver)
                 {
                     let before = Before::last(&watched, device);
-                    before.book(&watched, entry, Category::StreamOrdered, done);
+                    before.record_change(&watched, entry, Category::StreamOrdered, done);
                 }
             }
             Expected::Unknown => {}

@@ -1,11 +1,10 @@
-//! Compiles one kernel to PTX with rust-cuda. The only crate of the project that
-//! names cuda_builder; `cargo xtask kernel --with rust-cuda` calls it with the
+//! Compiles one kernel to PTX with rust-cuda. This is the only crate of the project that
+//! depends on cuda_builder. `cargo xtask kernel --with rust-cuda` calls it with the
 //! environment that cuda_builder and the code generator need.
 //!
-//! Arguments: `--package clock_block --arch compute_75 --ptx FILE --ir FILE`. The IR
-//! is what the code generator gives to libNVVM. Give every build the same two files:
-//! the IR's path is one of rustc's flags, and cargo compiles `core` again when a flag
-//! changes.
+//! Arguments: `--package clock_block --arch compute_75 --ptx FILE --ir FILE`. The IR is the
+//! code generator's output for libNVVM. Every build should use the same two files: the path
+//! of the IR is one of rustc's flags, and cargo compiles `core` again if a flag changes.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -56,7 +55,7 @@ fn arguments(mut args: impl Iterator<Item = String>) -> Result<Request, String> 
 fn build(request: &Request) -> Result<(), String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .ok_or("the builder lies outside its workspace")?;
+        .ok_or("the builder is not in its workspace")?;
     let package = format!("--package={}", request.package);
     CudaBuilder::new(workspace)
         .arch(request.arch)

@@ -1,7 +1,7 @@
-//! Records the conformance suite: runs its programs on a real libcudart (or any
-//! library with the same functions) and writes what each line came to.
+//! Records the conformance suite: runs its programs on a real libcudart (or any library
+//! with the same functions) and writes the result of each line.
 //!
-//! `ffi/model/tests/conformance/README.md` says how to use it.
+//! `ffi/model/tests/conformance/README.md` describes how to use it.
 
 #![allow(
     unsafe_code,
@@ -41,15 +41,15 @@ enum Command {
     Compare {
         /// The recordings
         recorded: PathBuf,
-        /// The traces to hold against them
+        /// The traces to compare with the recordings
         actual: PathBuf,
     },
     /// Write the text of random programs
     Generate {
-        /// KIND:SEED:COUNT, KIND one of schedule, shape
+        /// KIND:SEED:COUNT, where KIND is schedule or shape
         #[arg(value_parser = RandomSet::parse)]
         set: RandomSet,
-        /// Folder for the programs
+        /// Folder in which to write the programs
         out: PathBuf,
     },
     /// Run programs in this process and print their traces
@@ -57,19 +57,19 @@ enum Command {
     Worker(worker::Worker),
 }
 
-/// Where the functions come from.
+/// The library that provides the functions.
 #[derive(Args, Clone)]
 #[group(required = true, multiple = false)]
 struct Library {
     /// A libcudart: a file, or a folder with one
     #[arg(long, value_name = "PATH")]
     cudart: Option<PathBuf>,
-    /// The model runtime that is built into this program
+    /// The simulated runtime that is built into this program
     #[arg(long)]
     model: bool,
 }
 
-/// Random programs, by seed.
+/// A set of random programs, by seed.
 #[derive(Debug, Clone, Copy)]
 struct RandomSet {
     kind: Kind,
@@ -106,12 +106,15 @@ fn kind_of(name: &str) -> Option<Kind> {
         .find(|kind| kind.name() == name)
 }
 
-/// The program of a name: a random one by its seed, else a file of the folder.
+/// The program with a name: a random one by its seed, otherwise a file of the folder.
 fn program(name: &str, folder: Option<&Path>) -> anyhow::Result<Program> {
     let text = match name.strip_prefix("random-") {
-        Some(random) => random_text(random).with_context(|| format!("no program is {name}"))?,
+        Some(random) => {
+            random_text(random).with_context(|| format!("there is no program {name}"))?
+        }
         None => {
-            let folder = folder.context("--programs says where the programs are")?;
+            let folder =
+                folder.context("--programs DIR is needed, with the folder of the programs")?;
             let path = folder.join(format!("{name}.txt"));
             std::fs::read_to_string(&path).with_context(|| path.display().to_string())?
         }
@@ -150,7 +153,7 @@ fn generate(set: RandomSet, out: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The traces of all `.trace` files of a folder, by program.
+/// The traces in all `.trace` files of a folder, by program.
 fn traces(folder: &Path) -> anyhow::Result<BTreeMap<String, Trace>> {
     let mut traces = BTreeMap::new();
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
@@ -187,7 +190,7 @@ fn compare(recorded: &Path, actual: &Path) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    println!("{alike} alike, {different} different, {absent} not in the second folder");
+    println!("{alike} equal, {different} different, {absent} missing in the second folder");
     Ok(if different + absent == 0 {
         ExitCode::SUCCESS
     } else {

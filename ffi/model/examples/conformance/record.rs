@@ -1,4 +1,4 @@
-//! Spawns workers, collects their traces and writes them to files.
+//! Starts worker processes, collects their traces and writes them to files.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{BufRead as _, BufReader};
@@ -23,32 +23,33 @@ pub struct Record {
     /// Folder of programs (*.txt)
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// KIND:SEED:COUNT random programs, KIND one of schedule, shape; may be repeated
+    /// Random programs KIND:SEED:COUNT, where KIND is schedule or shape; may be
+    /// repeated
     #[arg(long, value_name = "KIND:SEED:COUNT", value_parser = RandomSet::parse)]
     random: Vec<RandomSet>,
     /// Folder for the traces
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Only the programs whose name contains this; may be repeated
+    /// Only programs whose name contains this; may be repeated
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Run each program in a process of its own
+    /// Run each program in its own process
     #[arg(long)]
     fresh: bool,
-    /// Worker processes at a time
+    /// Number of worker processes at a time
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Run everything this often and report what differs
+    /// Run everything this often and report differences
     #[arg(long, default_value_t = 1)]
     repeat: usize,
-    /// Seconds without a line after which a worker is ended
+    /// Seconds without a line after which a worker is killed
     #[arg(long, default_value_t = 30)]
-    patience: u64,
+    timeout: u64,
     #[command(flatten)]
     notes: NoteArguments,
 }
 
-/// Which file a program's trace goes to.
+/// The programs whose traces go into each file.
 type Files = BTreeMap<String, Vec<String>>;
 
 impl Record {
@@ -56,7 +57,7 @@ impl Record {
         let files = self.files()?;
         let names: Vec<&String> = files.values().flatten().collect();
         if names.is_empty() {
-            bail!("no program is called so; --programs and --random name some");
+            bail!("no program was selected; --programs and --random select some");
         }
         let mut programs = Vec::new();
         for name in &names {
@@ -121,8 +122,8 @@ impl Record {
         })
     }
 
-    /// The programs by the file that takes their traces: one a file for those of
-    /// the folder, one a set for random ones.
+    /// The programs by the file for their traces: one file for each program of the
+    /// folder, and one file for each set of random programs.
     fn files(&self) -> anyhow::Result<Files> {
         let mut files = Files::new();
         if let Some(folder) = &self.programs {
@@ -173,7 +174,7 @@ impl Record {
         Ok(command)
     }
 
-    /// What the programs run on, from a worker that runs none.
+    /// The device, driver and runtime, which a worker without programs prints.
     fn describe(&self) -> anyhow::Result<Vec<(String, String)>> {
         let mut command = self.worker()?;
         let output = command
@@ -201,13 +202,14 @@ impl Record {
         };
         let together = together.chunks(share).map(<[_]>::to_vec).collect();
         let mut traces = self.batches(together, jobs)?;
-        // One after the other: some of these fill the device's memory.
+        // These run one after the other, because some of them allocate all of the
+        // device's memory.
         let alone = alone.into_iter().map(|program| vec![program]).collect();
         traces.extend(self.batches(alone, 1)?);
         Ok(traces)
     }
 
-    /// Runs batches, so many at a time.
+    /// Runs batches, up to `jobs` at the same time.
     fn batches(
         &self,
         batches: VecDeque<Vec<&Program>>,
@@ -236,8 +238,8 @@ impl Record {
         }
     }
 
-    /// Runs programs in one process; in a new one after each that broke off or
-    /// did not clean up.
+    /// Runs programs in one process. After a program that crashed or did not clean up,
+    /// the rest runs in a new process.
     fn batch(&self, batch: &[&Program]) -> anyhow::Result<BTreeMap<String, Trace>> {
         let mut traces = BTreeMap::new();
         let mut rest = batch;
@@ -245,28 +247,31 @@ impl Record {
             let mut command = self.worker()?;
             command.args(rest.iter().map(|program| &program.name));
             let child = command.spawn().context("the worker cannot be started")?;
-            let heard = listen(child, Duration::from_secs(self.patience))?;
-            let finished = heard.finished.len();
-            for (program, trace) in rest.iter().zip(heard.finished) {
+            let received = receive(child, Duration::from_secs(self.timeout))?;
+            let finished = received.finished.len();
+            for (program, trace) in rest.iter().zip(received.finished) {
                 traces.insert(program.name.clone(), trace);
             }
             rest = rest.get(finished..).unwrap_or_default();
-            match (heard.unfinished, rest.split_first()) {
+            match (received.unfinished, rest.split_first()) {
                 (Some(mut trace), Some((program, others))) => {
                     let at = program
                         .lines
                         .get(trace.lines.len())
                         .map_or("cleanup", |line| line.text.as_str());
-                    eprintln!("{}: {} at '{at}'", program.name, heard.ended);
-                    trace.broken_off = Some(format!("{} at '{at}'", heard.ended));
+                    eprintln!("{}: {} at '{at}'", program.name, received.ended);
+                    trace.broken_off = Some(format!("{} at '{at}'", received.ended));
                     traces.insert(program.name.clone(), trace);
                     rest = others;
                 }
                 (None, Some(_)) if finished == 0 => {
-                    bail!("the worker ran nothing: {}", heard.ended)
+                    bail!("the worker ran nothing: {}", received.ended)
                 }
                 (None, Some((next, _))) => {
-                    eprintln!("{}: {}; going on in a new process", next.name, heard.ended);
+                    eprintln!(
+                        "{}: {}; the next programs run in a new process",
+                        next.name, received.ended
+                    );
                 }
                 _ => {}
             }
@@ -279,15 +284,15 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What came from a worker.
-struct Heard {
+/// The output of a worker.
+struct Received {
     finished: Vec<Trace>,
     unfinished: Option<Trace>,
     ended: String,
 }
 
-/// Reads a worker's traces until it ends or stays silent for too long.
-fn listen(mut child: Child, patience: Duration) -> anyhow::Result<Heard> {
+/// Reads a worker's traces until it ends or prints nothing for too long.
+fn receive(mut child: Child, timeout: Duration) -> anyhow::Result<Received> {
     let stdout = child.stdout.take().context("the worker has no output")?;
     let (sender, receiver) = channel();
     let reader = std::thread::spawn(move || {
@@ -301,7 +306,7 @@ fn listen(mut child: Child, patience: Duration) -> anyhow::Result<Heard> {
     let mut finished = Vec::new();
     let mut current: Option<String> = None;
     let ended = loop {
-        match receiver.recv_timeout(patience) {
+        match receiver.recv_timeout(timeout) {
             Ok(line) if line.starts_with("# ") => current = Some(String::new()),
             Ok(line) if line == DONE => {
                 let text = current.take().unwrap_or_default();
@@ -316,17 +321,17 @@ fn listen(mut child: Child, patience: Duration) -> anyhow::Result<Heard> {
             Err(RecvTimeoutError::Timeout) => {
                 child.kill()?;
                 child.wait()?;
-                break format!("no answer within {} s", patience.as_secs());
+                break format!("no output within {} s", timeout.as_secs());
             }
         }
     };
-    // Ended with the pipe; a panic in it has nothing to add.
+    // The reader ended with the pipe. A panic in it adds no information.
     let _ = reader.join();
     let unfinished = match current {
         Some(text) => Some(Trace::parse(&text).map_err(anyhow::Error::msg)?),
         None => None,
     };
-    Ok(Heard {
+    Ok(Received {
         finished,
         unfinished,
         ended,
@@ -345,7 +350,7 @@ fn describe_end(status: ExitStatus) -> String {
     }
 }
 
-/// The programs that did not come to the same in every pass.
+/// The programs whose traces differ between passes.
 fn unstable(passes: &[BTreeMap<String, Trace>]) -> BTreeSet<String> {
     let mut unstable = BTreeSet::new();
     let Some((first, others)) = passes.split_first() else {
@@ -357,7 +362,7 @@ fn unstable(passes: &[BTreeMap<String, Trace>]) -> BTreeSet<String> {
                 && let Some(difference) = Trace::difference(trace, other)
                 && unstable.insert(name.clone())
             {
-                println!("{name}, not the same in every run: {difference}\n");
+                println!("{name} differs between runs: {difference}\n");
             }
         }
     }

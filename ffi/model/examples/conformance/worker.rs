@@ -1,5 +1,5 @@
-//! The process that runs programs. It prints their traces line by line, so that
-//! what led to a crash is not lost with it.
+//! The process that runs programs. It prints their traces line by line, so that the lines
+//! before a crash are not lost.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct Worker {
     programs: Option<PathBuf>,
     #[command(flatten)]
     notes: NoteArguments,
-    /// Print what the programs run on
+    /// Print the device, driver and runtime
     #[arg(long)]
     describe: bool,
     names: Vec<String>,
@@ -30,16 +30,16 @@ pub struct Worker {
 
 #[derive(Args, Clone, Copy)]
 pub struct NoteArguments {
-    /// Note each call's host time
+    /// Add each call's host time as a note
     #[arg(long)]
     pub times: bool,
-    /// Note the free memory after each call
+    /// Add the free memory after each call as a note
     #[arg(long)]
     pub free_memory: bool,
 }
 
-/// The worker's exit code after a program that did not leave the pool empty: the
-/// next programs need a new process.
+/// The worker's exit code after a program that left memory in the pool. The next programs
+/// then need a new process.
 pub const NOT_CLEAN: u8 = 3;
 
 impl Worker {
@@ -61,7 +61,8 @@ impl Worker {
             writeln!(out, "# {PROGRAM}: {name}")?;
             out.flush()?;
             let trace = session.run(&program, |line| {
-                // A reader that is gone has killed this process, or will.
+                // If the reader is gone, it has killed this process or will
+                // do so.
                 let _ = writeln!(out, "{line}").and_then(|()| out.flush());
             });
             writeln!(out, "{DONE}")?;
@@ -82,19 +83,20 @@ fn open(library: &Library) -> anyhow::Result<Cudart> {
     }
 }
 
-/// The built-in model: the H200 with the virtual clock, so that a trace does not
-/// depend on this machine.
+/// The built-in simulated runtime, with the H200 profile and the virtual clock, so that a
+/// trace does not depend on this machine.
 fn open_model() -> anyhow::Result<Cudart> {
     cudart_model::configure(Config {
         clock: ClockKind::Virtual,
         ..Config::default()
     })?;
-    // SAFETY: the model's functions have the table's prototypes and stay for good.
+    // SAFETY: the simulated functions have the table's prototypes and exist as long as
+    // the process.
     unsafe { Cudart::from_symbols(cudart_model::symbol) }
-        .map_err(|missing| anyhow::anyhow!("the model lacks {}", missing.0.join(", ")))
+        .map_err(|missing| anyhow::anyhow!("the simulated runtime lacks {}", missing.0.join(", ")))
 }
 
-/// What the recordings' headers say.
+/// The values in the headers of recordings.
 fn description(cudart: &Cudart, session: &Session<'_>) -> anyhow::Result<Vec<(String, String)>> {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both pointers are valid for the write of a size.

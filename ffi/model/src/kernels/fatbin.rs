@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_containers_give_nothing_and_read_nothing_outside() {
+    fn damaged_containers_have_no_text_and_no_byte_outside_is_read() {
         let good = container(TEXT.as_bytes(), 0x11, 0);
         for cut in 0..good.len() {
             assert!(ptx(&good[..cut]).unwrap_or_default().len() <= 1, "{cut}");

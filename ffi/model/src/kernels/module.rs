@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_ptx_is_218() {
+    fn text_that_is_not_ptx_is_218() {
         let profile = Profile::default();
         for text in [
             "",

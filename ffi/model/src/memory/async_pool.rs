@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_changes_nothing() {
+    fn an_allocation_that_is_too_large_changes_nothing() {
         let mut pool = AsyncPool::new(UNIT..1 << 40);
         assert_eq!(pool.allocate(UNIT + 1, UNIT, 0), None);
         assert_eq!(pool.allocate(u64::MAX, u64::MAX, 0), None);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_names_one_block_and_later_ones_are_greater() {
+    fn an_id_belongs_to_one_block_and_later_ids_are_greater() {
         let mut blocks = Blocks::default();
         let ids: Vec<BlockId> = ["a", "b"].map(|b| blocks.insert(b).unwrap()).into();
         blocks.retain(|&block| block != "a");

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_all_else_is_not_zero() {
+    fn written_bytes_are_read_and_all_others_are_not_zero() {
         let contents = Shared::default();
         assert_eq!(contents.write(PAGE_BYTES - 1, &[1, 2]), 2);
         assert_eq!(
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_and_writes_overwrite_each_other_in_their_order() {
+    fn later_sets_and_writes_overwrite_earlier_ones() {
         let contents = Shared::default();
         contents.fill(0, 4 * PAGE_BYTES, [9; 4]);
         contents.write(PAGE_BYTES + 1, &[3]);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn zeroes_and_other_repeated_bytes_take_no_pages() {
+    fn repeated_bytes_take_no_pages() {
         let contents = Shared::default();
         let tib = 1_u64 << 40;
         contents.fill(0, tib, [0; 4]);

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_allocations_share_a_unit_and_the_last_one_gives_it_back() {
+    fn small_allocations_share_a_unit_and_the_last_free_returns_it() {
         let mut heap = Heap::new(UNIT..1 << 40);
         let a = heap.allocate(1, u64::MAX).unwrap();
         let b = heap.allocate(513, u64::MAX).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn contains_knows_inner_addresses_and_ends() {
+    fn contains_is_true_for_inner_ranges_up_to_the_end() {
         let mut heap = Heap::new(UNIT..1 << 40);
         let a = heap.allocate(1000, u64::MAX).unwrap();
         assert!(heap.contains(a + 10, 990));

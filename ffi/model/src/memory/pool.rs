@@ -193,7 +193,6 @@ impl Pool {
     /// 2 (cudaErrorMemoryAllocation) if the device does not have enough memory. The
     /// mapping is then unchanged (M13), but the memory that the device still had is
     /// reserved and lost. In the H200's recordings, no trim ever returns it either.
-    /// where no trim ever gives it back.
     pub fn bind(
         &mut self,
         mapping: &mut [Mapped],

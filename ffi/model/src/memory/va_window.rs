@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_addresses_come_first_and_freed_ones_when_there_are_no_more() {
+    fn freed_addresses_are_reused_only_when_no_new_ones_are_left() {
         let mut window = VaWindow::new(100..200);
         assert_eq!([window.take(30), window.take(30)], [Some(100), Some(130)]);
         window.release(100, 30);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_in_the_window_and_meets_nothing_else_that_is_taken() {
+    fn taken_ranges_are_in_the_window_and_do_not_overlap() {
         let mut noise = 5_u64;
         let mut below = |bound: u64| {
             noise = noise

@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_survives_the_round_trip_and_is_never_null() {
+    fn an_id_survives_the_conversion_to_a_handle_which_is_never_null() {
         let id = slab().insert(Thing(1)).unwrap();
         assert_ne!(id.to_handle(), 0);
         assert_eq!(Id::from_handle(id.to_handle()), Some(id));
     }
 
     #[test]
-    fn a_removed_id_names_nothing_even_when_its_place_is_taken_again() {
+    fn a_removed_id_stays_invalid_when_its_place_is_used_again() {
         let mut slab = slab();
         let old = slab.insert(Thing(1)).unwrap();
         assert_eq!(slab.remove(old), Some(Thing(1)));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_whose_generations_are_used_up_is_left_and_no_dead_handle_lives_again() {
+    fn a_place_is_not_used_again_when_its_generations_are_used_up() {
         let mut slab = slab();
         let first = slab.insert(Thing(1)).unwrap();
         slab.remove(first);

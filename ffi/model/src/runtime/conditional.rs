@@ -304,7 +304,7 @@ impl Runtime {
     }
 
     /// Whether a graph with conditional nodes has an exec. It can have only one (M20).
-    pub(super) fn conditional_exec_is_alive(&self, graph: &Graph) -> bool {
+    pub(super) fn conditional_exec_is_live(&self, graph: &Graph) -> bool {
         graph.has_conditional_nodes
             && graph
                 .exec

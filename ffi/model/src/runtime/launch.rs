@@ -47,7 +47,7 @@ impl Runtime {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         self.check_conditions(id)?;
-        if self.conditional_exec_is_alive(graph) {
+        if self.conditional_exec_is_live(graph) {
             return Err(cudaError_t::NOT_SUPPORTED);
         }
         let memory = graph.memory.and_then(|id| self.memories.get(id));

@@ -1,11 +1,11 @@
-//! The graphs that the driver dumped on an H200, and what was measured of each
+//! The graphs that the driver dumped on an H200, with the measurements of each
 //! (`data/dot/README.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A node as the dump describes it.
+/// A node, as the dump describes it.
 #[derive(Clone, Copy, Debug)]
 pub enum Node {
     Alloc { bytes: u64, address: u64 },
@@ -13,8 +13,7 @@ pub enum Node {
     Kernel,
 }
 
-/// A dumped graph: nodes in the order of creation, and for each the nodes it
-/// depends on.
+/// A dumped graph: its nodes in the order of creation, and the dependencies of each.
 #[derive(Debug, Default)]
 pub struct Dump {
     pub nodes: Vec<Node>,
@@ -47,8 +46,8 @@ fn address(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|e| format!("{text}: {e}"))
 }
 
-/// Reads the lines of one dump, strictly: a line of a kind not known is an
-/// error, so that nothing of a graph is passed over.
+/// Reads the lines of one dump. A line of an unknown kind is an error, so that no part of a
+/// graph is skipped.
 pub fn read_dump(text: &str) -> Result<Dump, String> {
     let mut nodes = BTreeMap::new();
     let mut edges = Vec::new();
@@ -68,14 +67,14 @@ pub fn read_dump(text: &str) -> Result<Dump, String> {
             let body: Vec<&str> = lines.by_ref().take_while(|&line| line != "}\"];").collect();
             let node = read_node(attributes, &body)?;
             if nodes.insert(node_number(name)?, node).is_some() {
-                return Err(format!("node twice: {name}"));
+                return Err(format!("two nodes named {name}"));
             }
         } else if !(line.is_empty()
             || line == "}"
             || line == "digraph dot {"
             || line.starts_with("subgraph cluster_"))
         {
-            return Err(format!("line not understood: {line}"));
+            return Err(format!("unknown line: {line}"));
         }
     }
     let mut dump = Dump {
@@ -85,7 +84,8 @@ pub fn read_dump(text: &str) -> Result<Dump, String> {
     if !nodes.keys().copied().eq(0..nodes.len()) {
         return Err("the nodes are not numbered from 0 without gaps".to_owned());
     }
-    // The label is the dependency's place in the list that was given.
+    // The label of an edge is the position in the list of dependencies that the program
+    // passed.
     edges.sort_unstable();
     for (_, from, to) in edges {
         if from >= to {
@@ -122,12 +122,12 @@ fn read_node(attributes: &str, body: &[&str]) -> Result<Node, String> {
             address: address(values("dptr")?)?,
         }),
         _ if attributes.ends_with("label=\"{KERNEL") => Ok(Node::Kernel),
-        _ => Err(format!("node kind not understood: {attributes} {body:?}")),
+        _ => Err(format!("unknown kind of node: {attributes} {body:?}")),
     }
 }
 
-/// A line of `measured.txt`: the graph's name, then words each followed by a
-/// number. A word that comes again gets a number itself: `used`, `used2`.
+/// A line of `measured.txt` has the graph's name, and then words that are each followed by
+/// a number. If a word occurs again, a number is appended to it: `used`, `used2`.
 pub fn read_measured(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut graphs = BTreeMap::new();
     for line in text.lines() {
@@ -148,7 +148,7 @@ pub fn read_measured(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
             assert_eq!(
                 columns.insert(key, value),
                 None,
-                "{name}: {title} a third time"
+                "{name}: {title} occurs three times"
             );
         }
         graphs.insert(name.to_owned(), columns);
@@ -156,7 +156,7 @@ pub fn read_measured(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
     graphs
 }
 
-/// Every graph of a folder: its name, the dump, and its measured columns.
+/// Every graph of a folder: its name, its dump, and its measured columns.
 pub fn read_all(folder: &str) -> Vec<(String, Dump, BTreeMap<String, u64>)> {
     let read = |path: PathBuf| {
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -176,7 +176,7 @@ pub fn read_all(folder: &str) -> Vec<(String, Dump, BTreeMap<String, u64>)> {
         .collect();
     assert!(
         dumped.iter().eq(measured.keys()),
-        "{folder}: dumps and measured lines are not the same graphs"
+        "{folder}: the dumps and the lines of measured.txt are of different graphs"
     );
     measured
         .into_iter()

@@ -39,7 +39,7 @@ fn r2_the_address_stays_through_instantiations_and_launches() {
 }
 
 #[test]
-fn r3_an_address_comes_again_only_to_a_node_ordered_after_its_free() {
+fn r3_an_address_is_reused_only_by_a_node_ordered_after_its_free() {
     let p = Program::new();
     let graph = p.graph();
     let (a, first) = p.alloc(graph, &[], MIB);
@@ -69,7 +69,7 @@ fn r4_allocations_without_an_order_never_overlap() {
 }
 
 #[test]
-fn r5_graphs_have_addresses_of_their_own_even_when_built_in_turn() {
+fn r5_graphs_have_distinct_addresses_even_when_built_alternately() {
     let p = Program::new();
     let graphs: Vec<_> = (0..6).map(|_| p.graph()).collect();
     let mut ranges = Vec::new();
@@ -97,7 +97,7 @@ fn r7_before_the_first_launch_nothing_backs_the_address() {
 }
 
 #[test]
-fn m2_the_first_address_of_a_fresh_process_and_of_an_emptied_pool() {
+fn m2_the_first_address_of_a_new_process_and_of_an_emptied_pool() {
     let p = Program::new();
     for _ in 0..3 {
         let (graph, address) = p.usual_graph(64 * MIB, 1);
@@ -112,7 +112,7 @@ fn m2_the_first_address_of_a_fresh_process_and_of_an_emptied_pool() {
 }
 
 #[test]
-fn m3_two_allocations_of_one_graph_lie_side_by_side() {
+fn m3_two_allocations_of_one_graph_are_adjacent() {
     let p = Program::new();
     let graph = p.graph();
     let (a, first) = p.alloc(graph, &[], 32 * MIB);

@@ -20,7 +20,7 @@ fn set(p: &Program, device: c_int, attribute: u32, mut value: u64) -> i32 {
 }
 
 #[test]
-fn r47_attributes_are_0_to_3_and_no_other() {
+fn r47_the_attributes_are_numbers_0_to_3() {
     let p = Program::new();
     for attribute in 0..4 {
         assert_eq!(p.try_attribute(0, attribute), Ok(0));
@@ -50,7 +50,7 @@ fn r49_m12_only_the_high_marks_can_be_set_and_only_to_0() {
 }
 
 #[test]
-fn r49_m12_bad_devices_and_null_values() {
+fn r49_m12_invalid_devices_and_null_values_are_refused() {
     let p = Program::new();
     for device in [9, -1] {
         assert_eq!(p.try_attribute(device, 0), Err(INVALID_DEVICE));
@@ -69,7 +69,7 @@ fn r49_m12_bad_devices_and_null_values() {
 }
 
 #[test]
-fn r50_used_is_at_most_reserved_and_marks_are_at_least_the_present() {
+fn r50_used_is_at_most_reserved_and_marks_are_at_least_the_current_values() {
     let p = Program::new();
     let stream = p.stream();
     for bytes in [1, 33 * MIB, 100 * MIB, 7 * MIB] {

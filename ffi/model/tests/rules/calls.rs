@@ -41,7 +41,7 @@ fn event(p: &Program, flags: u32) -> cudaEvent_t {
 }
 
 #[test]
-fn a_spin_kernel_lasts_its_clocks_and_branches_overlap() {
+fn a_kernel_takes_its_spin_time_and_branches_overlap() {
     let p = Program::new();
     let stream = p.stream();
     let graph = p.graph();
@@ -70,7 +70,7 @@ fn a_grid_larger_than_the_device_runs_in_waves() {
     let p = Program::new();
     let stream = p.stream();
     let graph = p.graph();
-    // 132 multiprocessors hold 4 blocks of 512 threads each: 62.06 waves.
+    // 132 multiprocessors can run 4 blocks of 512 threads each, which gives 62.06 waves.
     p.try_kernel(
         graph,
         &[],
@@ -88,7 +88,7 @@ fn a_grid_larger_than_the_device_runs_in_waves() {
 }
 
 #[test]
-fn a_stream_waits_for_an_events_work_and_not_for_what_came_later() {
+fn a_stream_waits_for_an_events_work_but_not_for_later_work() {
     let p = Program::new();
     let (first, second) = (p.stream(), p.stream());
     let graph = p.graph();
@@ -135,7 +135,7 @@ fn blocking_streams_and_the_default_stream_wait_for_each_other() {
 }
 
 #[test]
-fn elapsed_time_needs_recorded_events_with_times() {
+fn elapsed_time_needs_recorded_events_with_timing() {
     let p = Program::new();
     let (timed, untimed) = (event(&p, 0), event(&p, event_flags::DISABLE_TIMING));
     let mut ms = 0.0;
@@ -156,7 +156,7 @@ fn elapsed_time_needs_recorded_events_with_times() {
 }
 
 #[test]
-fn ptx_is_judged_by_driver_and_device_and_the_log_says_why() {
+fn ptx_is_checked_for_driver_and_device_and_the_log_gives_the_reason() {
     let p = Program::new();
     assert_eq!(load(&p, SPIN_PTX).0, OK);
     let text = String::from_utf8(SPIN_PTX.to_vec()).unwrap();
@@ -173,7 +173,7 @@ fn ptx_is_judged_by_driver_and_device_and_the_log_says_why() {
 }
 
 #[test]
-fn kernels_are_found_by_name_and_go_with_their_library() {
+fn kernels_are_found_by_name_until_their_library_is_unloaded() {
     let mut p = Program::new();
     let (_, library, _) = load(&p, SPIN_PTX);
     let mut kernel = cudaKernel_t::NULL;
@@ -237,7 +237,7 @@ fn plain_memory_is_allocated_freed_and_counted() {
 }
 
 #[test]
-fn r41_what_a_program_leaves_behind_is_counted() {
+fn r41_objects_that_a_program_does_not_destroy_are_counted() {
     let p = Program::new();
     let start = p.model.live_objects();
     assert_eq!(
@@ -288,7 +288,7 @@ fn any_call_can_be_made_to_fail_once() {
 }
 
 #[test]
-fn a_corrupted_context_answers_every_later_call_with_its_code() {
+fn after_the_context_is_corrupted_every_call_returns_the_same_code() {
     let p = Program::new();
     p.model.inject(["cudaStreamQuery:1=700".parse().unwrap()]);
     assert_eq!(p.query(p.stream()), 700);
@@ -302,7 +302,7 @@ fn a_corrupted_context_answers_every_later_call_with_its_code() {
 }
 
 #[test]
-fn a_busy_stream_is_an_answer_that_the_last_error_does_not_keep() {
+fn the_code_of_a_busy_stream_is_not_stored_as_last_error() {
     let p = Program::new();
     let stream = p.stream();
     let exec = p.instantiate(p.usual_graph(MIB, 10_000).0);
@@ -315,7 +315,7 @@ fn a_busy_stream_is_an_answer_that_the_last_error_does_not_keep() {
 }
 
 #[test]
-fn handles_that_name_nothing_are_refused_by_every_call_that_takes_one() {
+fn invalid_handles_are_refused_by_every_call() {
     let p = Program::new();
     let stream = p.stream();
     // SAFETY: handles are looked up, never followed.

@@ -1,5 +1,5 @@
-//! Stream capture as the H200 does it (driver 580, runtimes 11.8, 12.8 and 13.0):
-//! cases 08 and 09 of the measured ones. `library/tests/capture` has the recordings.
+//! Stream capture as measured on an H200 (driver 580, runtimes 11.8, 12.8 and 13.0; cases
+//! 08 and 09). `library/tests/capture` contains the recordings.
 
 use std::ptr::null_mut;
 
@@ -31,7 +31,7 @@ impl Program {
     }
 }
 
-/// Begins a capture, makes a call, ends the capture: the two codes.
+/// Begins a capture, makes a call and ends the capture. Returns the two codes.
 fn within(
     p: &Program,
     stream: cudaStream_t,
@@ -43,12 +43,16 @@ fn within(
     assert_eq!(begun.0, OK);
     let code = call().0;
     let (end, graph) = p.end(stream);
-    assert_eq!(graph.is_null(), end != OK, "only a valid end gives a graph");
+    assert_eq!(
+        graph.is_null(),
+        end != OK,
+        "only a valid end of a capture returns a graph"
+    );
     (code, end)
 }
 
 #[test]
-fn r17_calls_that_captures_forbid_invalidate_them() {
+fn r17_calls_that_a_capture_forbids_invalidate_it() {
     let p = Program::new();
     let stream = p.stream();
     let mut blocking = cudaStream_t::NULL;
@@ -87,8 +91,8 @@ fn r17_calls_that_captures_forbid_invalidate_them() {
     }
 }
 
-/// A capture of two streams: what is allocated in one is used in the other, and freed in
-/// the first if it waits for the other again.
+/// A capture of two streams: memory that is allocated in one is used in the other. It is
+/// freed in the first one, which with `join` waits for the other one before.
 fn fork(p: &Program, join: bool) -> (i32, cudaGraph_t) {
     let (a, b) = (p.stream(), p.stream());
     let (fork, joined) = (p.event(), p.event());
@@ -115,7 +119,7 @@ fn fork(p: &Program, join: bool) -> (i32, cudaGraph_t) {
 }
 
 #[test]
-fn r17_streams_fork_and_join_by_events() {
+fn r17_streams_fork_and_join_through_events() {
     let p = Program::new();
     let (code, graph) = fork(&p, true);
     assert_eq!(code, OK);

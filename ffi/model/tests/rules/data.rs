@@ -1,4 +1,5 @@
-//! R10, R11, R17, R44: what memory holds, captured allocations, and the other pool.
+//! R10, R11, R17, R44: contents of memory, captured allocations, and the stream-ordered
+//! pool.
 
 use std::ffi::c_void;
 
@@ -10,7 +11,7 @@ const UNIT: u64 = 64 * MIB;
 const CAPTURE_UNSUPPORTED: i32 = 900;
 const CAPTURE_INVALIDATED: i32 = 901;
 
-/// The study's own kernel that writes, as the compiler made it.
+/// This project's kernel that writes to memory, as the compiler wrote it.
 const SQUARES_PTX: &str = concat!(
     include_str!("../../../../kernels-rs/ptx/negated_squares.ptx"),
     "\0"
@@ -41,7 +42,7 @@ impl Program {
         kernel
     }
 
-    /// Launches it in a stream, a thread a number in blocks of two.
+    /// Launches it in a stream, with one thread for each number, in blocks of two.
     fn launch_squares(
         &self,
         kernel: cudaKernel_t,
@@ -172,7 +173,7 @@ impl Program {
 }
 
 #[test]
-fn a_kernel_in_a_stream_writes_what_its_ptx_says() {
+fn a_kernel_in_a_stream_writes_the_results_of_its_ptx() {
     let p = Program::new();
     let (kernel, from, to) = (p.squares(), p.plain(), p.plain());
     assert_eq!(p.write(from, &[2, -3, 70_000]), OK);
@@ -181,7 +182,11 @@ fn a_kernel_in_a_stream_writes_what_its_ptx_says() {
         OK
     );
     let never = i32::from_ne_bytes([NEVER_WRITTEN; 4]);
-    assert_eq!(p.read(to), [-4, -9, never], "the third thread has no work");
+    assert_eq!(
+        p.read(to),
+        [-4, -9, never],
+        "the third thread writes nothing"
+    );
     assert_eq!(
         p.launch_squares(kernel, from, to, 3, cudaStream_t::NULL),
         OK
@@ -193,7 +198,7 @@ fn a_kernel_in_a_stream_writes_what_its_ptx_says() {
 }
 
 #[test]
-fn r8_what_a_graph_writes_stays_with_its_unfreed_allocation() {
+fn r8_the_contents_of_an_unfreed_allocation_stay_after_the_launch() {
     let p = Program::new();
     let (kernel, input) = (p.squares(), p.plain());
     p.write(input, &[1, 2, 3]);
@@ -208,7 +213,11 @@ fn r8_what_a_graph_writes_stays_with_its_unfreed_allocation() {
     p.trim();
     assert_eq!(p.read(address), [-1, -4, -9]);
     assert_eq!(p.free(address), OK);
-    assert_eq!(p.write(address, &[0]), INVALID_VALUE, "it is freed");
+    assert_eq!(
+        p.write(address, &[0]),
+        INVALID_VALUE,
+        "the allocation is freed"
+    );
 }
 
 #[test]
@@ -223,14 +232,14 @@ fn r10_graphs_that_share_a_block_see_each_others_bytes() {
     p.write(a, &[7, 8, 9]);
     assert_eq!(p.free_async(a, stream), OK);
     assert_eq!(p.launch(second, stream), OK);
-    assert_eq!(p.used(), block, "one block of memory at two addresses");
+    assert_eq!(p.used(), block, "one block of memory backs two addresses");
     assert_eq!(p.read(b), [7, 8, 9]);
     assert_eq!(p.free(b), OK);
     p.sync();
     p.trim();
     assert_eq!(p.launch(second, stream), OK);
     let never = i32::from_ne_bytes([NEVER_WRITTEN; 4]);
-    assert_eq!(p.read(b), [never; 3], "a trim takes the contents along");
+    assert_eq!(p.read(b), [never; 3], "the contents do not survive a trim");
 }
 
 #[test]
@@ -254,11 +263,15 @@ fn r17_a_captured_allocation_is_an_alloc_node_of_the_graph() {
         assert_eq!(p.launch(exec, stream), OK);
         assert_eq!(p.used(), UNIT);
     }
-    assert_eq!(p.free(address), INVALID_VALUE, "its graph frees it");
+    assert_eq!(
+        p.free(address),
+        INVALID_VALUE,
+        "its own graph frees the allocation"
+    );
 }
 
 #[test]
-fn r17_captured_work_is_ordered_and_happens_at_each_launch() {
+fn r17_captured_work_is_ordered_and_runs_at_each_launch() {
     let p = Program::new();
     let (stream, kernel) = (p.stream(), p.squares());
     let (input, output) = (p.plain(), p.plain());
@@ -271,7 +284,7 @@ fn r17_captured_work_is_ordered_and_happens_at_each_launch() {
     let graph = p.end_capture(stream).unwrap();
     let exec = p.instantiate(graph);
     let never = i32::from_ne_bytes([NEVER_WRITTEN; 4]);
-    assert_eq!(p.read(output), [never; 3], "a capture runs nothing");
+    assert_eq!(p.read(output), [never; 3], "captured work does not run");
     assert_eq!(p.launch(exec, stream), OK);
     assert_eq!(p.read(output), [-1, -16, -81]);
     p.write(input, &[0, -1, -2]);
@@ -280,7 +293,7 @@ fn r17_captured_work_is_ordered_and_happens_at_each_launch() {
 }
 
 #[test]
-fn r17_a_call_that_a_capture_does_not_take_invalidates_it() {
+fn r17_a_call_that_cannot_be_captured_invalidates_the_capture() {
     let p = Program::new();
     let stream = p.stream();
     assert_eq!(p.begin_capture(cudaStream_t::NULL), CAPTURE_UNSUPPORTED);
@@ -291,11 +304,11 @@ fn r17_a_call_that_a_capture_does_not_take_invalidates_it() {
     let graphs = p.model.live_objects().graphs;
     assert_eq!(p.end_capture(stream), Err(CAPTURE_INVALIDATED));
     assert_eq!(p.model.live_objects().graphs, graphs - 1);
-    assert_eq!(p.query(stream), OK, "and the stream goes on");
+    assert_eq!(p.query(stream), OK, "the stream stays usable");
 }
 
 #[test]
-fn r44_each_trim_leaves_the_other_pool() {
+fn r44_each_trim_affects_only_its_own_pool() {
     let p = Program::new();
     let stream = p.stream();
     p.keep_what_is_freed();
@@ -322,7 +335,7 @@ fn r44_each_trim_leaves_the_other_pool() {
 }
 
 #[test]
-fn without_a_threshold_the_pool_gives_back_at_the_next_wait() {
+fn without_a_threshold_the_pool_returns_memory_at_the_next_synchronization() {
     let p = Program::new();
     let stream = p.stream();
     let address = p.malloc_async(UNIT, stream).unwrap();
@@ -338,7 +351,7 @@ fn without_a_threshold_the_pool_gives_back_at_the_next_wait() {
 }
 
 #[test]
-fn r54_without_memory_pools_nothing_is_allocated_in_streams() {
+fn r54_without_memory_pools_stream_ordered_allocation_is_refused() {
     let profile = cudart_model::Profile::built_in("no-memory-pools").unwrap();
     let p = Program::on(profile);
     assert_eq!(p.malloc_async(MIB, p.stream()), Err(NOT_SUPPORTED));

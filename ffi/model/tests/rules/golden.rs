@@ -1,4 +1,4 @@
-//! The golden traces: what the four experiments' programs hold, step by step.
+//! The golden traces: the memory of the programs of the four experiments, step by step.
 
 use crate::program::{MIB, OK, Program};
 
@@ -25,7 +25,7 @@ fn e1_an_ordered_second_allocation_shares_the_first_ones_memory() {
 }
 
 #[test]
-fn e2_graphs_of_one_stream_share_one_unit() {
+fn e2_graphs_of_one_stream_share_the_footprint_of_one_launch() {
     let p = Program::new();
     let stream = p.stream();
     let graphs: Vec<_> = (0..8).map(|_| p.usual_graph(UNIT, 100)).collect();
@@ -48,7 +48,7 @@ fn e2_graphs_of_one_stream_share_one_unit() {
 }
 
 #[test]
-fn e3_graphs_that_overlap_in_several_streams_each_hold_their_own() {
+fn e3_graphs_that_overlap_in_several_streams_do_not_share_memory() {
     let p = Program::new();
     let graphs: Vec<_> = (0..8).map(|_| p.usual_graph(UNIT, 20_000).0).collect();
     let execs: Vec<_> = graphs.iter().map(|graph| p.instantiate(*graph)).collect();
@@ -66,7 +66,7 @@ fn e3_graphs_that_overlap_in_several_streams_each_hold_their_own() {
 }
 
 #[test]
-fn e4_unfreed_allocations_add_up_and_trim_takes_only_what_was_freed() {
+fn e4_unfreed_allocations_add_up_and_trim_returns_only_freed_memory() {
     let p = Program::new();
     let stream = p.stream();
     let graphs: Vec<_> = (0..8).map(|_| p.unfreed_graph(UNIT, 100)).collect();

@@ -1,4 +1,4 @@
-//! R8, R9, R13 to R16, M5, M6, M8: when an allocation lives.
+//! R8, R9, R13 to R16, M5, M6, M8: the lifetime of an allocation.
 
 use crate::program::{INVALID_VALUE, MIB, OK, Program};
 use cudart_ffi::types::*;
@@ -6,12 +6,12 @@ use cudart_ffi::types::*;
 const UNIT: u64 = 64 * MIB;
 
 fn memset(p: &Program, address: *mut std::ffi::c_void) -> i32 {
-    // SAFETY: the address is looked up, never followed.
+    // SAFETY: the address is only looked up.
     unsafe { p.f().cudaMemsetAsync(address, 0, 1, cudaStream_t::NULL) }.0
 }
 
 #[test]
-fn r8_each_launch_makes_the_allocation_anew() {
+fn r8_each_launch_creates_the_allocation_again() {
     let p = Program::new();
     let stream = p.stream();
     let (graph, address) = p.unfreed_graph(UNIT, 1);
@@ -26,7 +26,7 @@ fn r8_each_launch_makes_the_allocation_anew() {
 }
 
 #[test]
-fn r9_cuda_free_ends_it_at_once_and_cuda_free_async_in_stream_order() {
+fn r9_cuda_free_is_immediate_and_cuda_free_async_is_in_stream_order() {
     let p = Program::new();
     let (stream, other) = (p.stream(), p.stream());
     let (graph, address) = p.unfreed_graph(UNIT, 1);
@@ -38,7 +38,8 @@ fn r9_cuda_free_ends_it_at_once_and_cuda_free_async_in_stream_order() {
     assert_eq!(p.used(), 0);
 
     assert_eq!(p.launch(exec, stream), OK);
-    // The stream of the free is busy for long: the memory stays till then.
+    // The stream of the free is busy for a long time, and the memory stays in use until
+    // then.
     let (long, _) = p.usual_graph(UNIT, 50_000);
     let long = p.instantiate(long);
     p.sync();
@@ -52,7 +53,7 @@ fn r9_cuda_free_ends_it_at_once_and_cuda_free_async_in_stream_order() {
 }
 
 #[test]
-fn r13_freed_in_its_own_graph_it_can_be_freed_nowhere_else() {
+fn r13_an_allocation_freed_in_its_own_graph_cannot_be_freed_elsewhere() {
     let p = Program::new();
     let (graph, address) = p.usual_graph(UNIT, 1);
     let exec = p.instantiate(graph);
@@ -65,7 +66,7 @@ fn r13_freed_in_its_own_graph_it_can_be_freed_nowhere_else() {
 }
 
 #[test]
-fn r14_a_free_node_of_another_graph_ends_it() {
+fn r14_a_free_node_in_another_graph_frees_the_allocation() {
     let p = Program::new();
     let stream = p.stream();
     let (graph, address) = p.unfreed_graph(UNIT, 1);
@@ -93,13 +94,13 @@ fn r15_free_nodes_cannot_be_in_the_owner_and_in_another_graph() {
     p.free_node(third, &[], address);
     let in_owner = || p.try_free_node(graph, &[alloc], address);
     assert_eq!(in_owner(), Err(INVALID_VALUE));
-    // The H200 keeps to that even when the other graphs are gone.
+    // On the H200 this also holds after the other graphs are destroyed.
     assert_eq!((p.graph_destroy(other), p.graph_destroy(third)), (OK, OK));
     assert_eq!(in_owner(), Err(INVALID_VALUE));
 }
 
 #[test]
-fn r16_m6_destroying_graph_and_exec_frees_nothing() {
+fn r16_m6_destroying_graph_and_exec_does_not_free_allocations() {
     let p = Program::new();
     let (graph, address) = p.unfreed_graph(UNIT, 1);
     let exec = p.instantiate(graph);
@@ -131,7 +132,7 @@ fn m8_an_address_whose_graph_never_ran_cannot_be_freed() {
 }
 
 #[test]
-fn an_inner_address_is_no_allocation() {
+fn an_address_inside_an_allocation_cannot_be_freed() {
     let p = Program::new();
     let (graph, address) = p.unfreed_graph(UNIT, 1);
     let exec = p.instantiate(graph);

@@ -1,4 +1,4 @@
-//! R23 to R30, M9 to M11: what is refused, and with which code.
+//! R23 to R30, M9 to M11: refused calls, and their codes.
 
 use crate::program::{INVALID_VALUE, MEMORY_ALLOCATION, MIB, NOT_SUPPORTED, OK, Program};
 use cudart_ffi::types::*;
@@ -99,7 +99,7 @@ fn r28_r29_m10_alloc_parameters_that_are_refused() {
         NOT_SUPPORTED
     );
     assert_eq!(refused(&|a| a.access_desc_count = 2), INVALID_VALUE);
-    // Nothing of that is a node: the graph may still be cloned.
+    // No node was added by these calls, so the graph may still be cloned.
     assert_eq!(clone(&p, graph), OK);
 }
 
@@ -122,7 +122,7 @@ fn r30_m10_free_nodes_that_are_refused() {
 }
 
 #[test]
-fn m11_kernel_shapes() {
+fn m11_launch_dimensions_of_kernel_nodes() {
     let p = Program::new();
     let graph = p.graph();
     let shape = |grid: u32, block: u32| {
@@ -136,13 +136,13 @@ fn m11_kernel_shapes() {
 }
 
 #[test]
-fn m11_launching_no_exec_is_invalid_value() {
+fn m11_launching_a_null_exec_is_invalid_value() {
     let p = Program::new();
     assert_eq!(p.launch(cudaGraphExec_t::NULL, p.stream()), INVALID_VALUE);
 }
 
 #[test]
-fn dependencies_must_be_nodes_of_the_graph_named_once() {
+fn dependencies_must_be_distinct_nodes_of_the_graph() {
     let p = Program::new();
     let (graph, other) = (p.graph(), p.graph());
     let (mine, _) = p.alloc(graph, &[], MIB);

@@ -1,5 +1,5 @@
-//! The rules R1 to R55 and measurements M1 to M18, one by one, through the C
-//! functions. `cudart_model::limits` says which are not here, and why.
+//! Tests of the rules R1 to R55 and the measurements M1 to M18, one by one, through the C
+//! functions. `cudart_model::limits` lists the rules that are not tested here, and why.
 
 #![allow(
     unsafe_code,

@@ -1,4 +1,4 @@
-//! R31 to R43, R45, R46, M1, M4, M13, M14: what is mapped, shared and given back.
+//! R31 to R43, R45, R46, M1, M4, M13, M14: mapping, sharing and returning of memory.
 
 use crate::program::{MEMORY_ALLOCATION, MIB, OK, Program};
 use cudart_ffi::types::*;
@@ -7,7 +7,7 @@ const UNIT: u64 = 64 * MIB;
 const GIB: u64 = 1024 * MIB;
 
 #[test]
-fn r31_m4_building_and_instantiating_maps_nothing() {
+fn r31_m4_building_and_instantiating_map_no_memory() {
     let p = Program::new();
     let (graph, _) = p.usual_graph(UNIT, 1);
     p.instantiate(graph);
@@ -15,8 +15,8 @@ fn r31_m4_building_and_instantiating_maps_nothing() {
 }
 
 #[test]
-fn m1_blocks_of_32_mib() {
-    for (asked, held) in [
+fn m1_memory_is_mapped_in_blocks_of_32_mib() {
+    for (requested, held) in [
         (1, 32),
         (MIB, 32),
         (32 * MIB, 32),
@@ -26,13 +26,13 @@ fn m1_blocks_of_32_mib() {
         (GIB, 1024),
     ] {
         let p = Program::new();
-        let (graph, _) = p.usual_graph(asked, 1);
+        let (graph, _) = p.usual_graph(requested, 1);
         let exec = p.instantiate(graph);
         assert_eq!(p.launch(exec, p.stream()), OK);
         assert_eq!(
             (p.used(), p.reserved()),
             (held * MIB, held * MIB),
-            "{asked}"
+            "{requested}"
         );
     }
 }
@@ -73,7 +73,7 @@ fn r34_the_mapping_stays_after_the_run() {
 }
 
 #[test]
-fn r35_graphs_of_one_stream_hold_the_largest_ones_need() {
+fn r35_graphs_of_one_stream_use_as_much_memory_as_the_largest_one() {
     let p = Program::new();
     let stream = p.stream();
     for bytes in [128 * MIB, 64 * MIB, 32 * MIB] {
@@ -104,7 +104,7 @@ fn r36_a_graph_shares_neither_with_a_running_one_nor_with_an_unfreed_allocation(
 }
 
 #[test]
-fn r36_an_event_alone_does_not_give_memory_over_while_the_first_runs() {
+fn r36_waiting_on_an_event_does_not_let_a_graph_share_memory_with_a_running_one() {
     let p = Program::new();
     let (first, second) = (p.stream(), p.stream());
     let mut event = cudaEvent_t::NULL;
@@ -123,7 +123,7 @@ fn r36_an_event_alone_does_not_give_memory_over_while_the_first_runs() {
 }
 
 #[test]
-fn r37_memory_of_a_completed_graph_goes_to_another_stream() {
+fn r37_another_stream_can_use_the_memory_of_a_completed_graph() {
     let p = Program::new();
     for _ in 0..4 {
         let exec = p.instantiate(p.usual_graph(UNIT, 1_000).0);
@@ -134,7 +134,7 @@ fn r37_memory_of_a_completed_graph_goes_to_another_stream() {
 }
 
 #[test]
-fn r38_a_relaunch_onto_an_unfreed_allocation_maps_elsewhere() {
+fn r38_a_relaunch_maps_other_memory_if_an_unfreed_allocation_is_in_its_blocks() {
     let p = Program::new();
     let stream = p.stream();
     let shared = p.instantiate(p.usual_graph(UNIT, 1).0);
@@ -147,7 +147,7 @@ fn r38_a_relaunch_onto_an_unfreed_allocation_maps_elsewhere() {
 }
 
 #[test]
-fn r41_destroying_execs_gives_nothing_back() {
+fn r41_destroying_execs_returns_no_memory() {
     let p = Program::new();
     let exec = p.instantiate(p.usual_graph(UNIT, 1).0);
     assert_eq!(p.launch(exec, p.stream()), OK);
@@ -159,7 +159,7 @@ fn r41_destroying_execs_gives_nothing_back() {
 }
 
 #[test]
-fn r42_m14_trim_spares_a_running_graph_and_returns_at_once() {
+fn r42_m14_trim_keeps_the_memory_of_a_running_graph_and_returns_at_once() {
     let p = Program::new();
     let exec = p.instantiate(p.usual_graph(UNIT, 20_000).0);
     assert_eq!(p.launch(exec, p.stream()), OK);
@@ -189,7 +189,7 @@ fn r43_after_a_trim_an_exec_maps_again() {
 }
 
 #[test]
-fn r46_an_orphan_holds_its_own_block_beside_the_reusable_one() {
+fn r46_an_unfreed_allocation_has_its_own_block_in_addition_to_the_reused_one() {
     let p = Program::new();
     let stream = p.stream();
     let graph = p.graph();
@@ -198,7 +198,8 @@ fn r46_an_orphan_holds_its_own_block_beside_the_reusable_one() {
         let (alloc, address) = p.alloc(graph, &after, UNIT);
         after = vec![p.free_node(graph, &[alloc], address)];
     }
-    // One more that nothing frees, beside them: 128 MiB in all.
+    // One more allocation that is never freed, in addition to the others: 128 MiB in
+    // total.
     p.alloc(graph, &[], UNIT);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, stream), OK);
@@ -206,7 +207,7 @@ fn r46_an_orphan_holds_its_own_block_beside_the_reusable_one() {
 }
 
 #[test]
-fn m13_out_of_memory_shows_at_launch_and_is_over_once_memory_is_free() {
+fn m13_out_of_memory_is_returned_by_the_launch_until_memory_is_freed() {
     let p = Program::new();
     let stream = p.stream();
     let graphs: Vec<_> = (0..9).map(|_| p.unfreed_graph(16 * GIB, 1)).collect();
@@ -224,7 +225,7 @@ fn m13_out_of_memory_shows_at_launch_and_is_over_once_memory_is_free() {
     );
     let (free, _) = p.mem_info();
     assert_eq!(p.launch(execs[8], stream), MEMORY_ALLOCATION);
-    // The recordings: what was left is reserved now, and lost for good.
+    // As in the recordings, the remaining memory is now reserved and lost.
     let lost = free / (32 * MIB) * 32 * MIB;
     let after = [used, used_high, reserved + lost, reserved + lost];
     assert_eq!(p.attributes(), after);
@@ -256,19 +257,21 @@ fn reserved_memory_is_not_free_memory() {
 }
 
 #[test]
-fn r36_a_wait_of_the_host_comes_with_a_remap_while_the_graph_runs_itself() {
+fn r39_the_host_waits_for_a_remap_while_the_graph_itself_runs() {
     let p = Program::new();
     let (first, second) = (p.stream(), p.stream());
     let moving = p.instantiate(p.usual_graph(UNIT, 10_000).0);
     let sharing = p.instantiate(p.usual_graph(UNIT, 1).0);
-    // Alone on its memory, it takes it along to another stream.
+    // A graph that shares its memory with no other one keeps it when it moves to another
+    // stream.
     assert_eq!(p.launch(moving, first), OK);
     let before = p.model.now();
     assert_eq!(p.launch(moving, second), OK);
     assert!(p.model.now() - before < 1_000_000);
     assert_eq!(p.used(), UNIT);
     p.sync();
-    // Shared with another graph, it gets other memory, after its own run is over.
+    // A graph that shares its memory with another one gets other memory, after its own
+    // run has ended.
     assert_eq!(p.launch(sharing, first), OK);
     p.sync();
     assert_eq!(p.launch(moving, first), OK);
@@ -279,7 +282,7 @@ fn r36_a_wait_of_the_host_comes_with_a_remap_while_the_graph_runs_itself() {
 }
 
 #[test]
-fn m13_cuda_malloc_that_lacks_memory_trims_the_pool_first() {
+fn m13_cuda_malloc_trims_the_pool_if_memory_is_short() {
     let p = Program::new();
     let exec = p.instantiate(p.usual_graph(100 * GIB, 1).0);
     assert_eq!(p.launch(exec, p.stream()), OK);

@@ -1,5 +1,5 @@
-//! What the tests write their programs with: the table bound to the model, and
-//! short forms that return the code beside the value.
+//! Helpers with which the tests write programs: the table bound to the simulated runtime,
+//! and functions that return the code together with the value.
 
 use std::ffi::{c_int, c_void};
 
@@ -15,7 +15,7 @@ pub const INVALID_HANDLE: i32 = 400;
 pub const NOT_READY: i32 = 600;
 pub const NOT_SUPPORTED: i32 = 801;
 
-/// A kernel that spins for as many clocks as its parameter says.
+/// A kernel that spins for as many clock cycles as its parameter says.
 pub const SPIN_PTX: &[u8] = b".version 6.5
 .target sm_50
 .address_size 64
@@ -27,7 +27,7 @@ pub const SPIN_PTX: &[u8] = b".version 6.5
 }
 \0";
 
-/// One isolated model and its table.
+/// One isolated simulated runtime and its table.
 pub struct Program {
     pub model: Isolated,
     cudart: Cudart,
@@ -35,7 +35,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The H200, with time that only the program moves.
+    /// An H200 with the virtual clock.
     pub fn new() -> Self {
         Self::on(Profile::default())
     }
@@ -46,8 +46,8 @@ impl Program {
             clock: cudart_model::ClockKind::Virtual,
             faults: Vec::new(),
         });
-        // SAFETY: the model has the table's prototypes, and lives as long as the
-        // process.
+        // SAFETY: the simulated runtime has the table's prototypes, and exists as
+        // long as the process.
         let cudart = unsafe { Cudart::from_symbols(cudart_model::symbol) }.unwrap();
         let mut program = Self {
             model,
@@ -188,7 +188,7 @@ impl Program {
         if code.0 == OK { Ok(node) } else { Err(code.0) }
     }
 
-    /// A kernel of one block that spins for a number of microseconds.
+    /// A kernel of one block with a spin time in microseconds.
     pub fn kernel(
         &self,
         graph: cudaGraph_t,
@@ -205,7 +205,7 @@ impl Program {
         .unwrap()
     }
 
-    /// A graph that allocates, spins and frees.
+    /// A graph that allocates, runs a kernel with a spin time, and frees.
     pub fn usual_graph(&self, bytes: u64, microseconds: i64) -> (cudaGraph_t, *mut c_void) {
         let graph = self.graph();
         let (alloc, address) = self.alloc(graph, &[], bytes);
@@ -214,7 +214,7 @@ impl Program {
         (graph, address)
     }
 
-    /// A graph that allocates and spins, and leaves the freeing to others.
+    /// A graph that allocates and runs a kernel with a spin time, but does not free.
     pub fn unfreed_graph(&self, bytes: u64, microseconds: i64) -> (cudaGraph_t, *mut c_void) {
         let graph = self.graph();
         let (alloc, address) = self.alloc(graph, &[], bytes);
@@ -304,7 +304,7 @@ impl Program {
         self.try_attribute(0, 2).unwrap()
     }
 
-    /// Used, its high mark, reserved, its high mark.
+    /// Used, its high-water mark, reserved, its high-water mark, in bytes.
     pub fn attributes(&self) -> [u64; 4] {
         [0, 1, 2, 3].map(|attribute| self.try_attribute(0, attribute).unwrap())
     }

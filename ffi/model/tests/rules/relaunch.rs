@@ -1,4 +1,4 @@
-//! R18 to R22, M5, M7: launching again.
+//! R18 to R22, M5, M7: relaunches.
 
 use crate::program::{INVALID_VALUE, MIB, OK, Program};
 use cudart_ffi::types::*;
@@ -23,7 +23,7 @@ fn r18_m7_relaunch_with_a_live_allocation_is_invalid_value_and_not_sticky() {
 }
 
 #[test]
-fn r19_r20_m5_auto_free_ends_the_last_launchs_allocation_and_never_the_present_one() {
+fn r19_r20_m5_auto_free_frees_the_previous_launchs_allocation_but_not_the_current_one() {
     let p = Program::new();
     let stream = p.stream();
     let (graph, address) = p.unfreed_graph(UNIT, 1);

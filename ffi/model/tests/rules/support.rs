@@ -1,4 +1,4 @@
-//! R51, R54, and the profiles: devices, drivers, cards without memory pools.
+//! R51, R54, and the profiles: devices, drivers, GPUs without memory pools.
 
 use std::ffi::c_int;
 
@@ -19,7 +19,7 @@ fn attribute(p: &Program, attribute: cudaDeviceAttr) -> c_int {
 }
 
 #[test]
-fn r51_access_is_for_devices_that_are_there_and_for_reading_and_writing() {
+fn r51_access_is_only_read_write_and_for_existing_devices() {
     let p = on("two-devices");
     let graph = p.graph();
     let request = |device: c_int, flags| {
@@ -87,7 +87,7 @@ fn r54_without_memory_pools_the_attribute_says_so_and_alloc_nodes_are_not_suppor
 }
 
 #[test]
-fn r54_an_old_driver_tells_its_version_and_refuses_the_rest_for_good() {
+fn r54_an_old_driver_returns_its_version_and_refuses_all_other_calls() {
     let p = on("old-driver");
     let (mut version, mut count) = (0, -1);
     // SAFETY: variables of this function.
@@ -101,7 +101,7 @@ fn r54_an_old_driver_tells_its_version_and_refuses_the_rest_for_good() {
         );
     }
     assert!((1..11040).contains(&version));
-    assert_eq!(count, -1, "left as it was");
+    assert_eq!(count, -1, "the count is not written");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn without_a_driver_the_version_is_0_and_without_a_device_the_code_is_100() {
 }
 
 #[test]
-fn a_profile_is_what_the_attributes_and_the_memory_say() {
+fn attributes_and_memory_have_the_values_of_the_profile() {
     let p = on("consumer-8gib");
     let profile = Profile::built_in("consumer-8gib").unwrap();
     assert_eq!(attribute(&p, cudaDeviceAttr::CLOCK_RATE), 1_777_000);

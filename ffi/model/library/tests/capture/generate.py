@@ -1,5 +1,5 @@
-"""Writes the capture programs: those written by theme, those about conditional nodes,
-and random ones from a seed.
+"""Writes the capture programs: programs written for one topic each, programs about
+conditional nodes, and random programs from a seed.
 
     python3 generate.py themes > themes.programs
     python3 generate.py conditional > conditional.programs
@@ -24,7 +24,7 @@ def begin(mode="relaxed", stream="a"):
 
 # ---- what each mode forbids ------------------------------------------------
 
-# A call, with what it needs before the capture begins.
+# A call, and the calls that it needs before the capture begins.
 SAFE_AND_UNSAFE = {
     "malloc": ("", "malloc q 1MiB"),
     "free": ("malloc q 1MiB", "free q"),
@@ -137,7 +137,8 @@ def theme_modes():
             end a as made
             last-error
         """ for mode in MODES))
-    # The same calls in another thread, and in the same after an exchange of its mode.
+    # The same calls in another thread, and in the same thread after an exchange of its
+    # mode.
     for name in ["malloc", "free", "pinned", "mem-get-info", "device-sync", "pool-get", "query-event", "sync-other",
                  "query-own", "sync-own", "stream", "destroy-stream", "event", "destroy-event", "instantiate",
                  "launch-other", "copy-sync-h2d", "memset-sync", "load-library", "sync-event", "mallocasync-other",
@@ -185,7 +186,7 @@ def theme_modes():
                 end a as g
                 exchange-mode relaxed
             """)
-    # A blocking stream that captures, beside the legacy one.
+    # A blocking stream that captures, together with the legacy default stream.
     for name in ["kernel-legacy", "memset-legacy", "mallocasync-legacy", "record-legacy", "wait-legacy", "host-legacy",
                  "copy-legacy", "sync-legacy", "query-legacy", "begin-legacy", "end-legacy", "capturing-legacy",
                  "info-legacy", "memset-sync", "copy-sync-h2d", "copy-sync-d2d", "kernel-per-thread", "kernel-other",
@@ -404,7 +405,7 @@ def theme_work():
     work("child-nested", child + "begin a mode relaxed\nlaunch x on a\nend a as r\ninstantiate y of r\nbegin a mode relaxed\nlaunch y on a\nlaunch x on a\nend a as s\ninstantiate z of s\nlaunch z on a\nsync a")
     work("upload-inside", child + "begin a mode relaxed\nupload x on a\nkernel on a\nend a as r")
     work("destroyed-exec-inside", child + "destroy-exec x\nbegin a mode relaxed\nkernel on a\nlaunch x on a\nkernel on a\nend a as r")
-    # The graph that a capture adds to.
+    # The graph to which a capture adds nodes.
     work("begin-to", "graph g\nkernel k in g\nkernel l in g after k\nbegin-to a in g after l mode relaxed\nkernel on a\nmemset-async d 64 on a\nend a as r\nshow g\ninstantiate x of g\nlaunch x on a\nsync a\nbegin-to a in g mode relaxed\nkernel on a\nend a as s\nshow g")
     work("begin-to-two", "graph g\nkernel k in g\nkernel l in g\nbegin-to a in g after k,l mode global\nrecord e on a\nwait b for e\nkernel on a\nkernel on b\nrecord f on b\nwait a for f\nend a as r\nshow g")
     work("begin-to-invalid", "graph g\nkernel k in g\nbegin-to a in g after k mode relaxed\nkernel on a\nquery a\nend a as r\nshow g\nbegin-to a in g after k mode relaxed\nkernel on a\nend a as r\nshow g\ninstantiate x of g\nlaunch x on a\nsync a")
@@ -420,7 +421,7 @@ def theme_work():
     work("change-captured", "begin a mode relaxed\nkernel on a\nempty n in capture:a after 0\nupdate-dependencies a 1 flags 1\nkernel on a\nend a as r")
     work("destroy-captured-node", "begin a mode relaxed\nkernel on a\nkernel on a\ndestroy-node 0 in capture:a\nkernel on a\nend a as r")
     work("destroy-captured-tip", "begin a mode relaxed\nkernel on a\nkernel on a\ndestroy-node 1 in capture:a\nkernel on a\nend a as r")
-    # Dependencies changed by hand.
+    # Dependencies changed by the program.
     work("update-set", "begin a mode relaxed\nkernel on a\nkernel on a\nkernel on a\nupdate-dependencies a 0 flags 1\nkernel on a\nend a as r")
     work("update-add", "begin a mode relaxed\nkernel on a\nrecord e on a\nwait b for e\nkernel on b\nkernel on a\nupdate-dependencies a tips:b flags 0\nkernel on a\nend a as r")
     work("update-none", "begin a mode relaxed\nkernel on a\nkernel on a\nupdate-dependencies a none flags 1\nkernel on a\nend a as r")
@@ -436,7 +437,7 @@ def theme_work():
     work("update-twice-same", "begin a mode relaxed\nkernel on a\nkernel on a\nupdate-dependencies a 0 flags 0\nupdate-dependencies a 0,1 flags 1\nupdate-dependencies a 0,0 flags 1\nkernel on a\nend a as r")
     work("update-other-thread", "begin a mode global\nkernel on a\nkernel on a\n@1 update-dependencies a 0 flags 1\nkernel on a\nend a as r")
     work("legacy-update", "update-dependencies legacy none flags 1")
-    # Null and stale handles inside.
+    # Null and destroyed handles during a capture.
     work("destroyed-event-inside", "destroy-event e\nbegin a mode relaxed\nkernel on a\nrecord e on a\nkernel on a\nend a as r")
     work("destroyed-stream-inside", "destroy-stream b\nbegin a mode global\nkernel on a\nkernel on b\nkernel on a\nend a as r")
     work("captured-graph-destroyed", "begin a mode relaxed\nkernel on a\nend a as r\ndestroy-graph r\nbegin a mode relaxed\nkernel on a\nend a as s")
@@ -500,7 +501,7 @@ def theme_conditional():
     conditional("two-conditions-shared-kernel", "condition c in g default 0 flags 1\ncondition d in g default 0 flags 1\nset s to c 1 in g\nset t to d 1 in g after s\nconditional n in g of c type if after t\nconditional m in g of d type if after n\nadd k to p 1 in n0\nadd l to q 1 in m0\n" + run)
 
 
-# ---- random ones ------------------------------------------------------------
+# ---- random programs---------------------------------------------------------
 
 def random_program(seed):
     r = random.Random(seed)
@@ -514,7 +515,7 @@ def random_program(seed):
     lines += ["malloc d 1MiB", "pinned h 1MiB", "pageable p 1MiB", "graph g", "kernel k in g", "kernel l in g after k",
               "instantiate x of g"]
     pointers, graphs, capturing, made, names = [], [], {}, 0, 0
-    # What a program of this kind mostly does: fork and join within the rules, or anything.
+    # What most programs do: fork and join within the rules; the others make any call.
     tidy = r.random() < 0.5
     forbidden = 0.02 if tidy else 0.12
 
@@ -575,7 +576,7 @@ def random_program(seed):
             s = r.choice(list(capturing))
             origin, thread = capturing[s]
             if r.random() < (0.95 if tidy else 0.5):
-                # Joins every stream that came in by this origin.
+                # Joins every stream that joined the capture of this origin.
                 for other in [o for o, c in capturing.items() if c[0] == origin and o != origin]:
                     e = r.choice(events)
                     lines.append(f"record {e} on {other}")

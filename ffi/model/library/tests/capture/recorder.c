@@ -1,12 +1,12 @@
-/* Runs capture programs on the libcudart that is named, and writes what each call gave.
+/* Runs capture programs with the given libcudart, and writes the result of each call.
  *
  *     gcc -O1 -o recorder recorder.c -ldl -lpthread
  *     recorder LIBCUDART PROGRAMS OUTPUT [JOBS] [quiet]
  *
- * README.md beside this file has the language. Programs run in processes of their own,
- * RECORDER_BATCH of them one after the other in each (1 if not said): a crash loses one
- * program, and what one leaves behind ends its process. All functions are looked up by name in the
- * library, with the prototypes of runtime 13: no CUDA header is needed. */
+ * README.md in this folder describes the language. RECORDER_BATCH programs (default 1) run one
+ * after the other in a process. A crash ends only one program, and after a program that did not
+ * clean up, the next ones run in a new process. All functions are looked up by name in the
+ * library, with the prototypes of runtime 13, so no CUDA header is needed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static const char ptx[] =
     ".version 6.5\n.target sm_50\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
     ".visible .entry nothing()\n{\n ret;\n}\n"
-    /* Adds to the number at an address. */
+    /* Adds a value to the number at an address. */
     ".visible .entry add_to(.param .u64 address, .param .u64 value)\n{\n"
     " .reg .b32 %r<4>;\n .reg .b64 %rd<4>;\n"
     " ld.param.u64 %rd1, [address];\n ld.param.u64 %rd2, [value];\n cvt.u32.u64 %r2, %rd2;\n"
@@ -88,7 +88,7 @@ static const char ptx[] =
     " ld.param.u64 %rd1, [handle];\n ld.param.u64 %rd2, [value];\n cvt.u32.u64 %r1, %rd2;\n"
     " {\n .param .b64 p0;\n .param .b32 p1;\n st.param.b64 [p0], %rd1;\n st.param.b32 [p1], %r1;\n"
     " call.uni cudaGraphSetConditional, (p0, p1);\n }\n ret;\n}\n"
-    /* Takes 1 from the number at an address, and sets a condition to what is left. */
+    /* Subtracts 1 from the number at an address, and sets a condition to the result. */
     ".visible .entry count_down(.param .u64 handle, .param .u64 address)\n{\n"
     " .reg .b32 %r<4>;\n .reg .b64 %rd<4>;\n"
     " ld.param.u64 %rd1, [handle];\n ld.param.u64 %rd2, [address];\n"
@@ -167,7 +167,7 @@ static u64 number(const char *text)
     return value;
 }
 
-/* ---- questions about captures and graphs ---------------------------------- */
+/* ---- queries of captures and graphs --------------------------------------- */
 
 static const char *node_type(void *node)
 {
@@ -200,7 +200,7 @@ static int index_of(void **nodes, size_t count, void *node)
 
 static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* The nodes in the driver's order, each with the numbers of those that it comes after. */
+/* The nodes in the driver's order, each with the numbers of its dependencies. */
 static void describe_graph(void *graph)
 {
     void **nodes = malloc(MAX_NODES * sizeof *nodes), **before = malloc(MAX_NODES * sizeof *before);
@@ -245,11 +245,11 @@ static int capture_info(void *stream, int *status, u64 *id, void **graph, void *
         stream, status, id, graph, tips, &data, count);
 }
 
-/* Captures are counted from 1 in the whole process: this makes it the whole program. */
+/* CUDA counts captures from 1 in the process; this function counts from 1 in the program. */
 static u64 in_program(u64 id) { return id ? id - id_base : 0; }
 
-/* The capture that a stream is in, its number, how many nodes its graph has, and in brackets
- * those that the stream's next node would come after. Nothing for a stream that is in none. */
+/* The state of a stream's capture, its number, the number of nodes of its graph, and in brackets
+ * the nodes on which the stream's next node would depend. Nothing if the stream is not captured. */
 static void describe_stream(const char *name, void *stream)
 {
     static const char *const statuses[] = {"none", "active", "invalid"};
@@ -315,8 +315,8 @@ static int copy_kind(const char *text)
     return (int)strtol(text, 0, 0);
 }
 
-/* `0,2` are nodes by number of the graph that follows in the list, `none` is none, `tips:S` what
- * stream S's next node would come after, `N.G` nodes by number of graph G, else names of nodes. */
+/* A list of nodes: `0,2` by their numbers in the given graph, `none` for no node, `tips:S` for the
+ * nodes on which stream S's next node would depend, `N.G` by number in graph G, or names of nodes. */
 static size_t node_list(const char *text, void **found, void *graph)
 {
     size_t count = 0;
@@ -678,7 +678,7 @@ static int call(char **words, int count)
         return CALL(cudaGraphAddKernelNode, (void **, void *, void **, size_t, void *), &place(NODE, W(1))->handle, graph, n ? deps : 0, n, &parameters);
     }
     if (IS("alloc")) {
-        /* alloc P SIZE in G: the node and the address have one name */
+        /* alloc P SIZE in G: the node and the address have the same name */
         struct { int type, handles; struct location where; char rest[72]; void *access; size_t accesses, bytes; void *address; } parameters =
             {1, 0, {1, 0}, {0}, 0, 0, number(W(2)), 0};
         void *graph = handle(GRAPH, in);
@@ -709,7 +709,7 @@ static int call(char **words, int count)
         return CALL(cudaMemcpy, (void *, const void *, size_t, int), P(1), &value, 4, 1);
     }
     if (in && (IS("empty") || IS("kernel") || IS("child") || IS("destroy-node"))) {
-        /* `in G`, or `in capture:S` for the graph that stream S captures into. */
+        /* `in G`, or `in capture:S` for the graph into which stream S captures. */
         void *graph;
         if (!strncmp(in, "capture:", 8)) {
             int status;
@@ -736,7 +736,7 @@ static int call(char **words, int count)
         return CALL(cudaGraphAddKernelNode, (void **, void *, void **, size_t, void *), &node->handle, graph, at, n, &parameters);
     }
 
-    /* The rest of what a program may call while it captures. */
+    /* Other calls that a program may make while it captures. */
     if (IS("load-library")) {
         void *loaded = 0;
         return CALL(cudaLibraryLoadData, (void **, const void *, void *, void *, unsigned, void *, void *, unsigned), &loaded, ptx, 0, 0, 0, 0, 0, 0);
@@ -816,7 +816,7 @@ static void *work(void *argument)
     }
 }
 
-/* Thread 0 is one of them too, so that every program begins with threads that are new. */
+/* Thread 0 is also one of these, so that every program starts with new threads. */
 static int call_in(int thread, char **words, int count)
 {
     struct worker *worker = &workers[thread];
@@ -845,7 +845,7 @@ static void end_threads(void)
         }
 }
 
-/* Lines of the recorder's own are written in brackets. */
+/* Lines that the recorder adds are written in brackets. */
 static void run_line(const char *line, int of_program)
 {
     char copy[1024], *words[MAX_WORDS], *rest = 0;
@@ -871,7 +871,7 @@ static void run_line(const char *line, int of_program)
         say("-> %d%s\n", code, note);
 }
 
-/* What is left after the program's own lines: the captures, the streams, the events, the last error. */
+/* Calls after the program's own lines: for the captures, the streams, the events and the last error. */
 static void run_end(void)
 {
     char line[sizeof(struct name) + 64];
@@ -925,7 +925,7 @@ static void load(const char *path)
     }
 }
 
-/* The number of the last capture: of one that begins and ends here. */
+/* The number of the last capture: begins and ends one, and returns its number. */
 static u64 last_capture(void)
 {
     void *stream = 0, *graph = 0, **tips;
@@ -941,7 +941,7 @@ static u64 last_capture(void)
     return id;
 }
 
-/* Leaves the process as the next program needs it. Whether it could. */
+/* Restores the state of the process for the next program. Returns whether that succeeded. */
 static int clean_up(void)
 {
     end_threads();
@@ -986,7 +986,7 @@ static void run_program(char *name, char **lines, int count)
 struct program { char *name; char **lines; int count; char *trace; };
 struct batch { int first, count; pid_t process; int fd; };
 
-/* Takes the traces of a batch from its file. How many of its programs have run. */
+/* Reads the traces of a batch from its file. Returns how many of its programs have run. */
 static int collect(struct program *programs, struct batch *batch, int status)
 {
     static char text[1 << 24];
@@ -1026,7 +1026,7 @@ int main(int argc, char **argv)
     }
     int jobs = argc > 4 ? atoi(argv[4]) : 1, total = 0, capacity = 0;
     quiet = argc > 5 && !strcmp(argv[5], "quiet");
-    /* After so many seconds no further program is started. */
+    /* The number of seconds after which no further program is started. */
     long limit = getenv("RECORDER_LIMIT") ? atol(getenv("RECORDER_LIMIT")) : 0, begun = time(0);
     FILE *in = fopen(argv[2], "r"), *out = fopen(argv[3], "w");
     if (!in || !out) {
@@ -1054,8 +1054,8 @@ int main(int argc, char **argv)
             program->lines[program->count++] = strdup(line);
         }
     }
-    /* Batches of programs that share a process, one after the other; what a process that
-     * ends early leaves is a batch of its own. */
+    /* Batches of programs that run in one process, one after the other. If a process ends early,
+     * the remaining programs are a new batch. */
     int size = getenv("RECORDER_BATCH") ? atoi(getenv("RECORDER_BATCH")) : 1;
     struct batch *waiting = calloc(total + 1, sizeof *waiting), *running = calloc(jobs, sizeof *running);
     int open = 0, written = 0, busy = 0;

@@ -1,5 +1,5 @@
-/* Launches each kernel of blocks.fatbin (argument 1) on the same numbers, and prints a sum of
-   what memory holds afterwards and some of its numbers. */
+/* Launches each kernel of blocks.fatbin (argument 1) on the same numbers. Then prints a checksum
+   of the memory and some of its numbers. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

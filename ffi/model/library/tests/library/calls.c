@@ -1,6 +1,6 @@
-/* Calls of functions that other programs make beside those of the recorded programs: each line
-   of the output is a call and its code, or a value. Argument 1 is a section, argument 2 the file
-   blocks.fatbin. Addresses are printed as what they have in common. */
+/* Calls functions that other programs use, but not the recorded programs. Each line of the
+   output is a call and its code, or a value. Argument 1 is the section of calls, argument 2 the
+   file blocks.fatbin. Of addresses only properties are printed that are the same in every run. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>

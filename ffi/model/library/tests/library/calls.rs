@@ -1,25 +1,26 @@
-//! Functions that other programs call: their codes and effects are those of an H200.
+//! Calls of functions that other programs use: their codes and effects must be those of an
+//! H200.
 
 use cudart_model::c_api::UNSUPPORTED;
 
 use crate::nvcc::{fat_binary, recorded};
 use crate::{command, linked, run};
 
-/// The part of the program that makes calls of one kind (`pools` is recorded and not compared:
-/// pools other than the default one are not simulated), how many lines of its output are
-/// compared, and values that are not those of the H200, with the reason.
+/// For each kind of calls: the section of the program, the minimum number of compared
+/// lines, and values that differ from those of the H200, with the reason. (`pools` was
+/// recorded but is not compared, because only the default pools are simulated.)
 const SECTIONS: [(&str, usize, &[&str]); 5] = [
     ("rows", 47, &[]),
     ("pointers", 100, &[]),
-    // Machine code says how many registers a kernel has, and it is not read.
+    // The number of registers of a kernel is in its machine code, which is not read.
     ("functions", 90, &["at.registers"]),
-    // Edges are not added, and callbacks of streams not called.
+    // Edges cannot be added, and callbacks of streams are not called.
     ("graphs", 115, &["count"]),
     ("device", 38, &[]),
 ];
 
-/// Every line is the same, but for calls that are not simulated, and the values after them.
-/// A call that crashed on the H200 may do anything.
+/// Every line must be equal, except for calls that are not simulated and the values after
+/// them. A call that crashed on the H200 may return anything.
 #[test]
 fn calls_have_the_codes_and_effects_that_they_had_on_an_h200() {
     let folder = tempfile::tempdir().expect("a folder for the program");
@@ -37,13 +38,14 @@ fn calls_have_the_codes_and_effects_that_they_had_on_an_h200() {
         let mut skipped = false;
         let mut any_skipped = false;
         for (said, wanted) in said.lines().zip(wanted.lines()) {
-            // What comes after it counts its calls.
+            // The next call counts its invocations.
             if wanted.starts_with("cudaStreamAddCallback") {
                 break;
             }
             if !wanted.starts_with("  ") {
                 let name = wanted.split('(').next().unwrap_or_default();
-                // The last error may be that of a call that is not simulated.
+                // The last error may be that of a call that is not
+                // simulated.
                 let last_error = name == "cudaGetLastError" && any_skipped;
                 skipped = UNSUPPORTED.contains(&name) || wanted.ends_with(" crashed") || last_error;
                 any_skipped |= skipped;

@@ -1,19 +1,19 @@
-//! Stream capture and conditional nodes, checked against recordings of an H200: the same
-//! recorder, compiled from `tests/capture/recorder.c`, runs the recorded programs on the built
-//! library, and every line has to be what it was on the GPU.
+//! Compares stream capture and conditional nodes with recordings of an H200. The same
+//! recorder, compiled from `tests/capture/recorder.c`, runs the recorded programs on the
+//! built library, and every line must be the same as on the GPU.
 //!
-//! `tests/capture/README.md` has the language and says how to record.
+//! `tests/capture/README.md` describes the language and the recording.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The call returns 801 whether a stream captures or not.
+/// The call returns 801, whether a stream captures or not.
 const NOT_SIMULATED: &str = "it calls a function that is exported and not simulated";
 
-/// Programs that the simulated runtime is known to run differently, each with why. One
-/// that is alike again fails the test, so that the list cannot grow stale.
+/// Programs that the simulated runtime is known to run differently, each with the reason.
+/// If one is equal again, the test fails, so that the list is kept up to date.
 const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
     ("mode-pool-create", NOT_SIMULATED),
     ("mode-pool-destroy", NOT_SIMULATED),
@@ -21,7 +21,7 @@ const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
     ("work-alloc-from-own-pool", NOT_SIMULATED),
 ];
 
-/// Where programs come from, and which of them.
+/// How programs are generated, and the files that contain their recordings.
 const GENERATED: [(&str, &[&str]); 4] = [
     ("conditional", &["conditional"]),
     ("modes, forks and work", &["themes"]),
@@ -29,7 +29,7 @@ const GENERATED: [(&str, &[&str]); 4] = [
     ("random-held-out", &["random", "201", "100"]),
 ];
 
-/// Runs a tool, which must succeed; `None` where it is not installed.
+/// Runs a tool, which must succeed; `None` if it is not installed.
 fn succeeded(command: Command) -> Option<Output> {
     let shown = format!("{command:?}");
     let output = crate::run(command)?;
@@ -43,7 +43,7 @@ fn here(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// Lines by program.
+/// The lines of each program.
 type Traces = BTreeMap<String, Vec<String>>;
 
 fn parse(text: &str) -> Traces {
@@ -77,12 +77,12 @@ fn recordings() -> BTreeMap<PathBuf, Traces> {
     found
 }
 
-/// The call of a line: what stands in front of the outcome.
+/// The call in a line: the part before its result.
 fn call(line: &str) -> &str {
     line.split(" -> ").next().unwrap_or(line)
 }
 
-/// A program as it was when it was recorded: a trace carries its lines.
+/// The program as it was when it was recorded, which its trace contains.
 fn program(trace: &[String]) -> impl Iterator<Item = &str> {
     trace
         .iter()
@@ -95,8 +95,8 @@ fn difference<'a>(recorded: &'a [String], simulated: &'a [String]) -> Option<(&'
     let mut simulated = simulated.iter().map(String::as_str);
     for line in recorded {
         let other = simulated.next().unwrap_or("(nothing)");
-        // The call that the real runtime did not return from ends a comparison: a
-        // destroyed handle was used there.
+        // The comparison ends at a call from which the real runtime did not return,
+        // because the program passed a destroyed handle.
         if !line.contains(" -> ") {
             return None;
         }
@@ -137,8 +137,9 @@ fn simulate(recorder: &Path, folder: &Path, recorded: &Traces) -> Traces {
     parse(&std::fs::read_to_string(&output).expect("what the recorder wrote"))
 }
 
-/// R17, R56, M19, M20: every call of the recorded programs returns what it returned on the
-/// H200, leaves streams and captures as there, and the graphs have the same nodes and edges.
+/// R17, R56, M19, M20: every call of the recorded programs returns the same as on the H200,
+/// and leaves the same states of streams and captures and graphs with the same nodes and
+/// edges.
 #[test]
 fn r17_r56_captures_and_conditional_nodes_are_as_recorded() {
     let folder = tempfile::tempdir().expect("a folder for the recorder");
@@ -154,7 +155,7 @@ fn r17_r56_captures_and_conditional_nodes_are_as_recorded() {
             if KNOWN_DIFFERENCES.iter().any(|(known, _)| known == name) {
                 assert!(
                     difference.is_some(),
-                    "{name} is as recorded now: take it off the list"
+                    "{name} is equal now: remove it from the list"
                 );
             } else if let Some((recorded, simulated)) = difference {
                 different += 1;
@@ -175,9 +176,9 @@ fn r17_r56_captures_and_conditional_nodes_are_as_recorded() {
     );
 }
 
-/// A program that was changed or added has to be recorded again.
+/// A program that was changed or added must be recorded again.
 #[test]
-fn every_capture_program_is_recorded_as_it_stands() {
+fn every_capture_program_is_recorded_in_its_current_form() {
     let recorded: Traces = recordings().into_values().flatten().collect();
     let mut count = 0;
     for (what, arguments) in GENERATED {

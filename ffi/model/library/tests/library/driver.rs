@@ -1,10 +1,10 @@
-//! The built library under the name `libcuda.so.1`, for programs of the driver API.
+//! The built library as `libcuda.so.1`, for programs that use the driver API.
 
 use std::path::{Path, PathBuf};
 
 use super::{command, here, library, run, text};
 
-/// A folder with the library as `libcuda.so.1`.
+/// A folder that contains the library as `libcuda.so.1`.
 fn machine() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder for the library");
     std::os::unix::fs::symlink(library(), folder.path().join("libcuda.so.1"))
@@ -12,7 +12,7 @@ fn machine() -> tempfile::TempDir {
     folder
 }
 
-/// Compiles C against the library in a folder. `None`: there is no compiler.
+/// Compiles C and links it with the library in a folder. `None` if there is no compiler.
 fn compile(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
     let program = folder.join(Path::new(source).file_stem().expect("a name"));
     let mut cc = command("cc");
@@ -34,7 +34,7 @@ fn compile(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_driver_program_runs_on_it() {
+fn a_driver_program_runs_on_the_library() {
     let folder = machine();
     let Some(program) = compile(folder.path(), "drives_it.c", &[]) else {
         return;
@@ -59,7 +59,7 @@ fn a_driver_program_runs_on_it() {
 }
 
 #[test]
-fn the_driver_loads_the_library_that_the_environment_names() {
+fn the_driver_loads_the_injection_library_of_the_environment() {
     let folder = machine();
     let program = compile(folder.path(), "drives_it.c", &[]);
     let injected = compile(folder.path(), "injected.c", &["-shared", "-fPIC"]);
@@ -76,6 +76,6 @@ fn the_driver_loads_the_library_that_the_environment_names() {
     let said = with(&injected);
     let times = said.matches("injected into driver 13000\n").count();
     assert_eq!(times, 1, "{said}");
-    // One that is not there is passed over, as by the driver.
+    // Like the driver, the simulated driver ignores a library that does not exist.
     assert!(!with(Path::new("/no/such/library.so")).contains("injected"));
 }

@@ -1,6 +1,6 @@
-/* A program for the driver API on the built library under the name libcuda.so.1,
- * written against prototypes of its own. Each line that it prints is a check; a line that
- * begins with "not" is one that failed. */
+/* A program that uses the driver API of the built library under the name libcuda.so.1, with its
+ * own prototypes. Each line that it prints is a check; a line that begins with "not" is a check
+ * that failed. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -119,7 +119,7 @@ static void *other_thread(void *unused) {
     CUdeviceptr p;
     CUcontext ctx = (CUcontext)1;
     is(cuCtxGetCurrent(&ctx) == 0 && !ctx, "another thread has no current context");
-    is(cuMemAlloc_v2(&p, 64) == 201, "and its calls return 201");
+    is(cuMemAlloc_v2(&p, 64) == 201, "calls in another thread return 201");
     return 0;
 }
 
@@ -128,36 +128,36 @@ int main(int argc, char **argv) {
     CUdevice device;
     is(cuDeviceGet(&device, 0) == 3, "before cuInit calls return 3");
     is(cuInit(7) == 1 && cuInit(0) == 0, "cuInit takes no flags");
-    is(cuDeviceGet(&device, 0) == 0 && cuDeviceGet(&n, 9) == 101, "a device that is not there is 101");
+    is(cuDeviceGet(&device, 0) == 0 && cuDeviceGet(&n, 9) == 101, "a device that does not exist returns 101");
     char name[64];
     size_t total, free0, free1;
-    is(cuDeviceGetName(name, sizeof name, 0) == 0 && strstr(name, "H200"), "the device has its name");
-    is(cuDeviceTotalMem_v2(&total, 0) == 0 && total > 1ull << 36, "and its memory");
+    is(cuDeviceGetName(name, sizeof name, 0) == 0 && strstr(name, "H200"), "the name of the device");
+    is(cuDeviceTotalMem_v2(&total, 0) == 0 && total > 1ull << 36, "the memory of the device");
 
     CUdeviceptr p, q;
     CUcontext primary, own, now;
     is(cuMemAlloc_v2(&p, 64) == 201, "without a context calls return 201");
     is(cuDevicePrimaryCtxRetain(&primary, 0) == 0 && cuCtxSetCurrent(primary) == 0, "the primary context becomes current");
-    is(cuCtxCreate_v2(&own, 0, 0) == 0 && cuCtxGetCurrent(&now) == 0 && now == own && own != primary, "so does a new one");
-    is(cuCtxDestroy_v2(primary) == 201 && cuCtxDestroy_v2(own) == 0 && cuCtxGetCurrent(&now) == 0 && now == primary, "which is gone when destroyed");
+    is(cuCtxCreate_v2(&own, 0, 0) == 0 && cuCtxGetCurrent(&now) == 0 && now == own && own != primary, "a new context becomes current");
+    is(cuCtxDestroy_v2(primary) == 201 && cuCtxDestroy_v2(own) == 0 && cuCtxGetCurrent(&now) == 0 && now == primary, "a destroyed context is not current any more");
     pthread_t thread;
     pthread_create(&thread, 0, other_thread, 0);
     pthread_join(thread, 0);
 
-    is(cuMemGetInfo_v2(&free0, &total) == 0 && cuMemAlloc_v2(&p, 64 << 20) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free0 - free1 == 64 << 20, "memory is taken");
+    is(cuMemGetInfo_v2(&free0, &total) == 0 && cuMemAlloc_v2(&p, 64 << 20) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free0 - free1 == 64 << 20, "an allocation reduces free memory");
     unsigned word = 0;
-    is(cuMemsetD32_v2(p, 0x12345678, 16) == 0 && cuMemcpyDtoH_v2(&word, p + 60, 4) == 0 && word == 0x12345678, "set in words, and read");
-    is(cuMemAlloc_v2(&q, 0) == 1, "no bytes are 1");
+    is(cuMemsetD32_v2(p, 0x12345678, 16) == 0 && cuMemcpyDtoH_v2(&word, p + 60, 4) == 0 && word == 0x12345678, "memory that is set in words is read again");
+    is(cuMemAlloc_v2(&q, 0) == 1, "an allocation of 0 bytes returns 1");
 
     CUmodule module, other;
     CUfunction function;
     is(cuModuleLoadData(&module, ptx) == 0 && cuModuleGetFunction(&function, module, "store") == 0, "a module is loaded");
     CUfunction none = (CUfunction)1;
-    is(cuModuleGetFunction(&none, module, "nothing") == 500 && !none && cuModuleLoadData(&other, "nonsense") == 200, "a wrong name is 500, what is no PTX 200");
+    is(cuModuleGetFunction(&none, module, "nothing") == 500 && !none && cuModuleLoadData(&other, "nonsense") == 200, "an unknown name returns 500, a text that is not PTX 200");
     unsigned value = 77;
     void *arguments[] = {&p, &value};
     is(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, arguments, 0) == 0 && cuMemcpyDtoH_v2(&word, p, 4) == 0 && word == 77, "a kernel writes");
-    is(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, 0, arguments, 0) == 1 && cuLaunchKernel((CUfunction)8, 1, 1, 1, 1, 1, 1, 0, 0, arguments, 0) == 400, "no blocks are 1, no function 400");
+    is(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, 0, arguments, 0) == 1 && cuLaunchKernel((CUfunction)8, 1, 1, 1, 1, 1, 1, 0, 0, arguments, 0) == 400, "a grid of 0 blocks returns 1, an invalid function 400");
 
     CUgraph graph;
     CUgraphNode alloc, kernel, freed, all[4], from[4], to[4];
@@ -166,53 +166,53 @@ int main(int argc, char **argv) {
     arguments[0] = &wanted.dptr;
     struct kernel_params_v2 launch = {function, {2, 3, 1}, {4, 1, 1}, 0, arguments, 0, 0, 0}, got;
     is(cuGraphAddKernelNode_v2(&kernel, graph, &alloc, 1, &launch) == 0 && cuGraphAddMemFreeNode(&freed, graph, &kernel, 1, wanted.dptr) == 0, "a kernel and a free node follow");
-    is(cuGraphKernelNodeGetParams_v2(kernel, &got) == 0 && got.func == function && got.grid[1] == 3 && *(CUdeviceptr *)got.params[0] == wanted.dptr && *(unsigned *)got.params[1] == 77, "the kernel node's parameters");
+    is(cuGraphKernelNodeGetParams_v2(kernel, &got) == 0 && got.func == function && got.grid[1] == 3 && *(CUdeviceptr *)got.params[0] == wanted.dptr && *(unsigned *)got.params[1] == 77, "the parameters of the kernel node");
     size_t count = 0, edges = 4;
     is(cuGraphGetNodes(graph, 0, &count) == 0 && count == 3, "three nodes");
     count = 4;
-    is(cuGraphGetNodes(graph, all, &count) == 0 && count == 3 && all[0] == alloc && all[2] == freed && !all[3], "in their order");
+    is(cuGraphGetNodes(graph, all, &count) == 0 && count == 3 && all[0] == alloc && all[2] == freed && !all[3], "the three nodes in the order of their creation");
     is(cuGraphGetEdges(graph, from, to, &edges) == 0 && edges == 2 && from[1] == kernel && to[1] == freed, "two edges");
-    is(cuGraphNodeGetType(alloc, &n) == 0 && n == 10 && cuGraphNodeGetType(kernel, &n) == 0 && n == 0, "types of nodes");
-    is(argc < 2 || cuGraphDebugDotPrint(graph, argv[1], 1) == 0, "a dump");
+    is(cuGraphNodeGetType(alloc, &n) == 0 && n == 10 && cuGraphNodeGetType(kernel, &n) == 0 && n == 0, "the types of nodes");
+    is(argc < 2 || cuGraphDebugDotPrint(graph, argv[1], 1) == 0, "a graph is dumped");
 
     CUgraphExec exec, second;
     struct instantiate_params with = {1, 0, (CUgraphNode)1, 9};
     is(cuGraphInstantiate_v2(&exec, graph, &alloc, name, sizeof name) == 0 && !name[0], "instantiated");
-    is(cuGraphInstantiateWithFlags(&second, graph, 0) == 801, "a second time 801");
-    is(cuGraphExecDestroy(exec) == 0 && cuGraphInstantiateWithParams(&exec, graph, &with) == 0 && !with.error && with.result == 0, "again with parameters");
+    is(cuGraphInstantiateWithFlags(&second, graph, 0) == 801, "a second instantiation returns 801");
+    is(cuGraphExecDestroy(exec) == 0 && cuGraphInstantiateWithParams(&exec, graph, &with) == 0 && !with.error && with.result == 0, "an instantiation with parameters");
     is(used() == 0 && cuGraphLaunch(exec, 0) == 0 && cuCtxSynchronize() == 0 && used() == 64, "a launch maps 64 MiB");
-    is(cuGraphExecDestroy(exec) == 0 && cuGraphDestroy(graph) == 0 && used() == 64 && cuDeviceGraphMemTrim(0) == 0 && used() == 0, "a trim gives them back");
+    is(cuGraphExecDestroy(exec) == 0 && cuGraphDestroy(graph) == 0 && used() == 64 && cuDeviceGraphMemTrim(0) == 0 && used() == 0, "a trim returns them");
 
     CUstream stream;
     int status;
     u64 id = 0;
     const CUgraphNode *after;
-    is(cuStreamCreate(&stream, 1) == 0 && cuStreamBeginCapture_v2(stream, 0) == 0 && cuMemAllocAsync(&q, 1 << 20, stream) == 0, "a capture");
-    is(cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &after, &count) == 0 && status == 1 && id && count == 1, "knows what it has");
+    is(cuStreamCreate(&stream, 1) == 0 && cuStreamBeginCapture_v2(stream, 0) == 0 && cuMemAllocAsync(&q, 1 << 20, stream) == 0, "a capture begins and an allocation is captured");
+    is(cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &after, &count) == 0 && status == 1 && id && count == 1, "the capture info has the captured node");
     is(cuMemFreeAsync(q, stream) == 0 && cuStreamEndCapture(stream, &graph) == 0 && cuGraphGetNodes(graph, 0, &count) == 0 && count == 2, "two nodes are captured");
-    is(cuStreamIsCapturing(stream, &status) == 0 && status == 0, "and it is over");
-    is(cuStreamBeginCapture_v2(0, 0) == 900, "the legacy stream is not captured");
-    is(cuStreamBeginCapture_v2_ptsz(0, 2) == 0 && cuStreamEndCapture_ptsz(0, &graph) == 0, "the thread's own is");
+    is(cuStreamIsCapturing(stream, &status) == 0 && status == 0, "the capture has ended");
+    is(cuStreamBeginCapture_v2(0, 0) == 900, "the legacy stream cannot be captured");
+    is(cuStreamBeginCapture_v2_ptsz(0, 2) == 0 && cuStreamEndCapture_ptsz(0, &graph) == 0, "the per-thread stream can be captured");
 
     struct physical props = {1, 0, {1, 0}, 0, {0}};
     struct access access = {{1, 0}, 3};
     u64 handle;
-    is(cuMemGetInfo_v2(&free0, &total) == 0 && cuMemCreate(&handle, 2 << 20, &props, 0) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free0 - free1 == 2 << 20, "physical memory");
-    is(cuMemAddressReserve(&q, 4 << 20, 0, 0, 0) == 0 && cuMemMap(q, 2 << 20, 0, handle, 0) == 0 && cuMemRelease(handle) == 0 && cuMemSetAccess(q, 2 << 20, &access, 1) == 0 && cuMemsetD32_v2(q, 5, 9) == 0, "is mapped and written");
-    is(cuMemsetD32_v2(q + (2 << 20), 5, 9) == 1 && cuMemAddressFree(q, 4 << 20) == 1, "only what is mapped");
-    is(cuMemUnmap(q, 2 << 20) == 0 && cuMemAddressFree(q, 4 << 20) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free1 == free0, "and goes");
+    is(cuMemGetInfo_v2(&free0, &total) == 0 && cuMemCreate(&handle, 2 << 20, &props, 0) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free0 - free1 == 2 << 20, "physical memory is created");
+    is(cuMemAddressReserve(&q, 4 << 20, 0, 0, 0) == 0 && cuMemMap(q, 2 << 20, 0, handle, 0) == 0 && cuMemRelease(handle) == 0 && cuMemSetAccess(q, 2 << 20, &access, 1) == 0 && cuMemsetD32_v2(q, 5, 9) == 0, "physical memory is mapped and written");
+    is(cuMemsetD32_v2(q + (2 << 20), 5, 9) == 1 && cuMemAddressFree(q, 4 << 20) == 1, "memory that is not mapped cannot be written, and a mapped range cannot be freed");
+    is(cuMemUnmap(q, 2 << 20) == 0 && cuMemAddressFree(q, 4 << 20) == 0 && cuMemGetInfo_v2(&free1, &total) == 0 && free1 == free0, "physical memory is unmapped and freed");
 
     void *self = dlopen("libcuda.so.1", RTLD_NOW), *f;
-    is(cuGetProcAddress("cuMemAlloc", &f, 12000, 0) == 0 && f == dlsym(self, "cuMemAlloc_v2"), "a name gives the newest variant");
-    is(cuGetProcAddress("cuGraphInstantiate", &f, 11040, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 12000, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 10000, 0) == 0 && f == dlsym(self, "cuGraphInstantiate") && cuGetProcAddress("cuCtxCreate", &f, 12000, 0) == 0 && f == dlsym(self, "cuCtxCreate_v3"), "of the version that is asked for");
-    is(cuGetProcAddress_v2("cuGraphLaunch", &f, 12000, 2, &status) == 0 && status == 0 && f == dlsym(self, "cuGraphLaunch_ptsz"), "with the per-thread stream the twin");
-    is(cuGetProcAddress_v2("cuInit", &f, 12000, 2, 0) == 0 && f == dlsym(self, "cuInit"), "if there is one");
-    is(cuGetProcAddress_v2("cuGraphExecGetFlags", &f, 11000, 0, &status) == 0 && !f && status == 2, "too old a version is 2");
-    is(cuGetProcAddress_v2("cuNothing", &f, 12000, 0, &status) == 0 && !f && status == 1 && cuGetProcAddress("cuNothing", &f, 12000, 0) == 500, "no such name 1, or 500");
-    is(cuGetProcAddress_v2("cuInit", &f, 99000, 0, 0) == 1 && cuGetProcAddress_v2("cuInit", &f, 12000, 8, 0) == 1, "a version above the driver's and unknown flags are 1");
+    is(cuGetProcAddress("cuMemAlloc", &f, 12000, 0) == 0 && f == dlsym(self, "cuMemAlloc_v2"), "a lookup returns the newest variant");
+    is(cuGetProcAddress("cuGraphInstantiate", &f, 11040, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 12000, 0) == 0 && f == dlsym(self, "cuGraphInstantiate_v2") && cuGetProcAddress("cuGraphInstantiate", &f, 10000, 0) == 0 && f == dlsym(self, "cuGraphInstantiate") && cuGetProcAddress("cuCtxCreate", &f, 12000, 0) == 0 && f == dlsym(self, "cuCtxCreate_v3"), "a lookup returns the variant for the requested version");
+    is(cuGetProcAddress_v2("cuGraphLaunch", &f, 12000, 2, &status) == 0 && status == 0 && f == dlsym(self, "cuGraphLaunch_ptsz"), "with the per-thread flag a lookup returns the per-thread variant");
+    is(cuGetProcAddress_v2("cuInit", &f, 12000, 2, 0) == 0 && f == dlsym(self, "cuInit"), "without a per-thread variant a lookup returns the function itself");
+    is(cuGetProcAddress_v2("cuGraphExecGetFlags", &f, 11000, 0, &status) == 0 && !f && status == 2, "a lookup for a version that is too old has the status 2");
+    is(cuGetProcAddress_v2("cuNothing", &f, 12000, 0, &status) == 0 && !f && status == 1 && cuGetProcAddress("cuNothing", &f, 12000, 0) == 500, "a lookup of an unknown name has the status 1, or returns 500");
+    is(cuGetProcAddress_v2("cuInit", &f, 99000, 0, 0) == 1 && cuGetProcAddress_v2("cuInit", &f, 12000, 8, 0) == 1, "a version above the driver's and unknown flags return 1");
     const char *text;
-    is(cuGetErrorName(2, &text) == 0 && !strcmp(text, "CUDA_ERROR_OUT_OF_MEMORY") && cuGetErrorName(12345, &text) == 1 && !text, "names of codes");
-    is(cuArrayDestroy(0) == 801 && cuArrayDestroy(0) == 801, "what is not simulated is 801");
-    is(cuMemFree_v2(p) == 0 && cuMemFree_v2(p) == 1, "freed once");
+    is(cuGetErrorName(2, &text) == 0 && !strcmp(text, "CUDA_ERROR_OUT_OF_MEMORY") && cuGetErrorName(12345, &text) == 1 && !text, "the names of codes");
+    is(cuArrayDestroy(0) == 801 && cuArrayDestroy(0) == 801, "a function that is not simulated returns 801");
+    is(cuMemFree_v2(p) == 0 && cuMemFree_v2(p) == 1, "memory can be freed only once");
     return failed;
 }

@@ -1,13 +1,13 @@
-/* What CUDA calls answer in a process that was forked from one that uses CUDA.
+/* What CUDA calls return in a process that was forked from one that uses CUDA.
  *
  * usage: fork STATE, where STATE is what the parent does before it forks:
- *   nothing   it makes no call
- *   versions  it asks for the two versions
- *   used      it makes one object of every kind
+ *   nothing   it makes no call of CUDA
+ *   versions  it queries the two versions
+ *   used      it creates one object of every kind
  *   threads   as `used`, and other threads make calls all the time
  * Prints a line for each call: the state, the call, its code, and a value where the call
- * returns one. Each call is made in a child of its own, but those of a "sequence" in one.
- * A function that the library does not export is "missing". */
+ * returns one. Each call is made in its own child, except that all calls of a "sequence" are made in one.
+ * For a function that the library does not export, the result is "missing". */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ static void say(const char *name, int status, int got_answer, struct answer answ
     else printf("%s %s %d\n", state, name, answer.code);
 }
 
-/* Makes a call in a forked child. `v` is what the call may return a value in. */
+/* Makes a call in a forked child. The call may return a value in `v`. */
 #define IN_CHILD(function, call, returns_value) do { \
     if (!function) { printf("%s %s missing\n", state, #function); break; } \
     int ends_[2], status_ = 0; \
@@ -76,7 +76,7 @@ static void say(const char *name, int status, int got_answer, struct answer answ
 #define CALL(function, ...) IN_CHILD(function, function(__VA_ARGS__), 0)
 #define VALUE(function, ...) IN_CHILD(function, function(__VA_ARGS__), 1)
 
-/* Calls one after the other in one child. */
+/* Makes calls one after the other in one child. */
 static void sequence(const char *name, int which) {
     int status;
     fflush(stdout);

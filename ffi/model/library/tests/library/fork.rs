@@ -1,4 +1,4 @@
-//! What calls answer in a forked process: `fork.h200` is what an H200 answered.
+//! The results of calls in a forked process. `fork.h200` contains those of an H200.
 
 use crate::{command, here, linked, run, text};
 
@@ -9,7 +9,7 @@ fn said(program: &std::path::Path, state: &str) -> String {
 }
 
 #[test]
-fn forked_children_get_what_the_h200_answers() {
+fn calls_in_forked_children_return_the_same_as_on_the_h200() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = linked(folder.path(), "fork") else {
         return;
@@ -21,7 +21,8 @@ fn forked_children_get_what_the_h200_answers() {
             .lines()
             .filter(|line| line.split(' ').next() == Some(state));
         let answers = said(&program, state);
-        // The recording of "nothing" was broken off, so the program may say more.
+        // The recording of "nothing" ended early, so the program may print more
+        // lines.
         for (expected, answer) in expected.zip(answers.lines()) {
             if answer.ends_with(" missing") {
                 let name = |line: &str| line.split(' ').nth(1).map(str::to_owned);

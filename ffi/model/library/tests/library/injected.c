@@ -1,4 +1,4 @@
-/* A library for CUDA_INJECTION64_PATH: says that it was called, and makes a call. */
+/* A library for CUDA_INJECTION64_PATH: prints that it was called, and makes a call. */
 #include <stdio.h>
 
 int cuDriverGetVersion(int *);

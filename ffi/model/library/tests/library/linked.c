@@ -1,6 +1,6 @@
-/* A program that was linked with a libcudart of CUDA_MAJOR, written against prototypes of
- * its own: what differs between the versions under one name, and a function that is not
- * simulated. */
+/* A program that was linked with a libcudart of version CUDA_MAJOR, with its own prototypes. It
+ * calls functions whose arguments differ between versions under the same name, and a function
+ * that is not simulated. */
 #include <stddef.h>
 #include <stdio.h>
 

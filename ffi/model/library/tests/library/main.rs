@@ -1,5 +1,5 @@
-//! The built library, as others load it: what it exports, and programs in C and
-//! Python on it.
+//! The built library, as programs load it: its exports, and programs in C and Python that
+//! use it.
 #![cfg(target_os = "linux")]
 
 mod calls;
@@ -21,7 +21,7 @@ use cudart_model::FunctionId;
 use cudart_model::c_api::{NVCC, OTHER_NAMES, UNSUPPORTED, UNSUPPORTED_DRIVER};
 use object::{Object, ObjectSymbol};
 
-/// The library that cargo built beside this test.
+/// The library file that cargo built for this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let library = test.with_file_name("libcudart_simulated.so");
@@ -35,7 +35,7 @@ fn here(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// A command without what the caller's environment may ask of the model.
+/// A command without the environment variables that configure the simulated runtime.
 fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in [
@@ -48,8 +48,8 @@ fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Runs a tool; `None`, after saying so, where it is not installed. In CI a missing
-/// tool is a failure.
+/// Runs a tool. If it is not installed, prints that and returns `None`; in CI a missing
+/// tool fails the test.
 fn run(mut command: Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
@@ -95,7 +95,8 @@ fn the_library_exports_the_listed_functions_and_nothing_else() {
         .chain(unsupported)
         .collect();
     assert_eq!(exported, listed);
-    // A program that names any function of NVIDIA's libraries starts.
+    // Every function of NVIDIA's libraries is exported, so that a program which uses any
+    // of them can start.
     let runtime = include_str!("../data/exports/libcudart.txt").lines();
     let driver = include_str!("../data/exports/libcuda.txt").lines();
     let missing: Vec<&str> = runtime
@@ -108,7 +109,7 @@ fn the_library_exports_the_listed_functions_and_nothing_else() {
 }
 
 #[test]
-fn the_in_process_symbols_are_the_listed_functions_too() {
+fn the_symbols_in_the_process_are_also_the_listed_functions() {
     for function in FunctionId::ALL {
         let name = std::ffi::CString::new(function.name()).expect("no NUL in a name");
         assert!(cudart_model::symbol(&name).is_some(), "{}", function.name());
@@ -135,8 +136,8 @@ fn c_program(folder: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Compiles one of the programs that need threads or more of POSIX, and links it with the
-/// library.
+/// Compiles one of the programs that need threads or other parts of POSIX, and links it
+/// with the library.
 fn linked(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(name);
     let library = library();
@@ -156,7 +157,7 @@ fn linked(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_c_program_runs_on_it() {
+fn a_c_program_runs_on_the_library() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = c_program(folder.path()) else {
         return;
@@ -170,7 +171,7 @@ fn a_c_program_runs_on_it() {
 }
 
 #[test]
-fn the_environment_chooses_profile_and_faults() {
+fn the_environment_selects_profile_and_faults() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = c_program(folder.path()) else {
         return;
@@ -212,7 +213,7 @@ fn the_environment_chooses_profile_and_faults() {
 }
 
 #[test]
-fn a_python_program_runs_on_it() {
+fn a_python_program_runs_on_the_library() {
     let mut python = command("python3");
     python.arg(here("uses_it.py")).arg(library());
     let Some(output) = run(python) else {
@@ -225,7 +226,7 @@ fn a_python_program_runs_on_it() {
     assert!(output.status.success());
 }
 
-/// The Python blocks of README.md and `docs/` that load the library.
+/// The Python examples in README.md and `docs/` that load the library.
 #[test]
 fn the_python_examples_of_the_pages_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
@@ -238,7 +239,8 @@ fn the_python_examples_of_the_pages_run() {
         for block in page.split("```python\n").skip(1) {
             let program = block.split("```").next().unwrap_or(block);
             assert!(program.contains(loaded), "{program}");
-            // Any code but 0 fails the example, which itself looks at none.
+            // The examples do not check codes. Any code other than 0 fails the
+            // test.
             let program = format!(
                 "{}\nassert cudart.cudaGetLastError() == 0\nprint(used.value)",
                 program.replace(loaded, library)

@@ -1,12 +1,12 @@
 //! The built library under the names of NVIDIA's libcudart, for programs that were linked
-//! with one.
+//! with NVIDIA's library.
 
 use std::path::Path;
 
 use super::{command, here, library, run, text};
 
-/// A library that a program is linked with: NVIDIA's functions by name and version, without
-/// what they do. `None`: there is no compiler.
+/// Builds a library with the names and versions of NVIDIA's functions, but empty bodies,
+/// with which a program can be linked. `None` if there is no compiler.
 fn stand_in(folder: &Path, soname: &str, major: u32) -> Option<()> {
     let exports = include_str!("../data/exports/libcudart.txt");
     let release = format!("{major}.");
@@ -39,8 +39,8 @@ fn stand_in(folder: &Path, soname: &str, major: u32) -> Option<()> {
     Some(())
 }
 
-/// What a program linked with a version says when it runs on the simulation under the
-/// version's name.
+/// The output of a program that was linked with one version, and runs on the simulated
+/// runtime under the name of that version.
 fn linked_with(soname: &str, major: u32) -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let simulation = folder.path().join("simulation");
@@ -58,7 +58,7 @@ fn linked_with(soname: &str, major: u32) -> Option<String> {
     let output = run(cc)?;
     assert!(output.status.success(), "{}", text(&output));
     let mut linked = command(&program);
-    // Every symbol is bound at the start, so that none can be missing.
+    // All symbols are bound at the start, so a missing one would be an error.
     linked
         .env("LD_LIBRARY_PATH", &simulation)
         .env("LD_BIND_NOW", "1");
@@ -66,7 +66,7 @@ fn linked_with(soname: &str, major: u32) -> Option<String> {
 }
 
 #[test]
-fn programs_linked_with_nvidias_library_run_without_a_word_of_the_loader() {
+fn programs_linked_with_nvidias_library_run_without_a_linker_warning() {
     for (soname, major) in [("libcudart.so.12", 12), ("libcudart.so.13", 13)] {
         let Some(said) = linked_with(soname, major) else {
             return;

@@ -1,4 +1,4 @@
-/* What nvcc makes of a program with kernels, by hand: argument 1 is the fat binary. */
+/* The code that nvcc generates for a program with kernels, written by hand. Argument 1 is the fat binary. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

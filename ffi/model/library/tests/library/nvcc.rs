@@ -1,18 +1,19 @@
-//! Programs that nvcc compiled: their kernels are in fat binaries, which nvcc made here too.
+//! Programs that nvcc compiled. Their kernels are in fat binaries, which nvcc also made
+//! here.
 
 use std::path::Path;
 
 use crate::{command, linked, run, text};
 
-/// What an H200 printed with libcudart 13.0 and driver 580.159.04, for each of the files.
+/// The output on an H200 with libcudart 13.0 and driver 580.159.04, for each of the files.
 const H200: &str = "count 7 1006\nhalve 1.5 500.5\nnode -1 998\ncodes 0\nunregistered 400\n";
-/// The same for the first 40 bytes of one.
+/// The output for only the first 40 bytes of a file.
 const H200_CUT: &str = "not launched\ncount 0 0\nnot launched\nhalve 0 0\nnode 0 0\n\
                         not launched\nnot launched\ncodes 400\nunregistered 400\n";
 
-/// Kernels are found by their host functions, in each of the ways in which nvcc
-/// compresses, and run if their PTX can be: the program gets the numbers that the text of
-/// `kernels.cu` says. One that cannot be run is named once.
+/// Kernels are found by their host functions, for each of the ways in which nvcc
+/// compresses. They run if their PTX is supported, and the program gets the results that
+/// follow from `kernels.cu`. A message names a kernel that cannot run once.
 #[test]
 fn kernels_of_fat_binaries_run() {
     let folder = tempfile::tempdir().expect("a folder for the program");
@@ -34,7 +35,7 @@ fn kernels_of_fat_binaries_run() {
     }
 }
 
-/// What a recording holds, without its head.
+/// The content of a recording without its header.
 pub(crate) fn recorded(name: &str) -> String {
     let recording = crate::here(name).with_extension("h200");
     let recording = std::fs::read_to_string(recording).expect("the recording can be read");
@@ -48,9 +49,9 @@ pub(crate) fn fat_binary(name: &str) -> std::path::PathBuf {
 }
 
 /// Kernels with shared memory, barriers, atomics, shuffles, local arrays, conversions and
-/// calls leave in memory what they left there on an H200.
+/// calls leave the same values in memory as on an H200.
 #[test]
-fn kernels_of_whole_blocks_leave_what_they_left_on_an_h200() {
+fn kernels_of_whole_blocks_write_the_same_values_as_on_an_h200() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = linked(folder.path(), "blocks") else {
         return;
@@ -61,10 +62,10 @@ fn kernels_of_whole_blocks_leave_what_they_left_on_an_h200() {
     assert_eq!(text(&output), recorded("blocks"));
 }
 
-/// Text of `printf` appears when a call waits for the kernel, and with those calls that an
-/// H200 showed it with.
+/// The text of `printf` appears when a call synchronizes with the kernel, for the same
+/// calls as on an H200.
 #[test]
-fn text_of_kernels_appears_with_the_calls_that_wait_for_them() {
+fn text_of_kernels_appears_at_the_calls_that_synchronize_with_them() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = linked(folder.path(), "prints") else {
         return;
@@ -89,9 +90,9 @@ fn text_of_kernels_appears_with_the_calls_that_wait_for_them() {
     assert_eq!(compared, 25);
 }
 
-/// What kernels write with `printf`, among what the program writes.
+/// The text that kernels write with `printf`, between lines of the program.
 #[test]
-fn text_of_kernels_is_that_of_an_h200() {
+fn text_of_kernels_is_the_same_as_on_an_h200() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = linked(folder.path(), "prints") else {
         return;
@@ -102,9 +103,9 @@ fn text_of_kernels_is_that_of_an_h200() {
     assert_eq!(text(&output), recorded("prints-text"));
 }
 
-/// Of a fat binary that is broken off no kernel can be launched.
+/// No kernel of an incomplete fat binary can be launched.
 #[test]
-fn kernels_of_a_broken_fat_binary_are_refused() {
+fn kernels_of_an_incomplete_fat_binary_are_refused() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = linked(folder.path(), "nvcc") else {
         return;

@@ -1,6 +1,6 @@
-/* Kernels of prints.fatbin (argument 1), which write with printf: argument 2 says what is shown.
-   `text`: what they write, among lines of the program. A number: whether a line of a kernel is
-   written once that call has returned. */
+/* Launches the kernels of prints.fatbin (argument 1), which write with printf. Argument 2
+   selects the output. With `text`, it is the text of the kernels between lines of the program.
+   With a number, it is whether a kernel's line was written when that call had returned. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     code |= cudaStreamEndCapture(stream, &graph) | cudaGraphInstantiateWithFlags(&exec, graph, 0);
     code |= cudaDeviceSynchronize();
     fflush(stdout);
-    /* The kernel is over, but nothing has waited for it. */
+    /* The kernel has ended, but no call has synchronized with it. */
     code |= say(which, stream) | cudaEventRecord(event, stream);
     usleep(30000);
     int number, result = 0;

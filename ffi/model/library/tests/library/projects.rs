@@ -1,5 +1,5 @@
-//! The projects that `docs/ci.md` shows: the page has their files word for word, and their
-//! tests pass on the library that cargo built beside this test.
+//! The projects in `docs/ci.md`: the page contains their files unchanged, and their tests
+//! pass with the library that cargo built for this test.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::{command, library};
 
-/// The files that the page shows, in its order.
+/// The files that the page contains, in its order.
 const SHOWN: [&str; 14] = [
     "cpp/graph_test.cu",
     "cpp/requirements.txt",
@@ -34,7 +34,7 @@ fn projects() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ci")
 }
 
-/// A copy of a project in a folder of its own, beside a link to this repository.
+/// A copy of a project in a new folder, beside a link to this repository.
 fn copy(project: &str) -> tempfile::TempDir {
     fn copy_into(from: &Path, to: &Path) {
         fs::create_dir(to).expect("the folder can be written");
@@ -55,8 +55,9 @@ fn copy(project: &str) -> tempfile::TempDir {
     folder
 }
 
-/// What a project's `requirements.txt` installs, in a folder that is kept; `None`, after
-/// saying so, where there is no pip or no network. In CI that is a failure.
+/// Installs the packages of a project's `requirements.txt` in a folder that is kept.
+/// Without pip or a network connection, prints that and returns `None`; in CI that fails
+/// the test.
 fn packages(project: &str) -> Option<PathBuf> {
     let read = |file: &str| {
         let file = projects().join(project).join(file);
@@ -94,11 +95,11 @@ fn packages(project: &str) -> Option<PathBuf> {
         Err(error) => error.to_string(),
     };
     assert!(std::env::var_os("CI").is_none(), "{project}: {problem}");
-    eprintln!("skipped: what {project} needs cannot be installed: {problem}");
+    eprintln!("skipped: the packages of {project} cannot be installed: {problem}");
     None
 }
 
-/// Runs a project's `test.sh` as it is in its folder.
+/// Runs a project's `test.sh` in the project's folder.
 fn run(project: &str, packages: Option<&Path>) -> String {
     let folder = copy(project);
     let mut script = command("bash");
@@ -106,7 +107,7 @@ fn run(project: &str, packages: Option<&Path>) -> String {
         .arg("test.sh")
         .current_dir(folder.path().join("project"))
         .env("CUDART_MODEL", library())
-        // A nested cargo builds in a folder of its own, which is kept.
+        // A nested cargo builds in its own folder, which is kept.
         .env(
             "CARGO_TARGET_DIR",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("ci-target"),
@@ -165,9 +166,9 @@ fn the_rust_project_passes() {
     }
 }
 
-/// Each block of the page that names a file is that file.
+/// Each block of the page that names a file contains that file.
 #[test]
-fn the_page_shows_the_projects_word_for_word() {
+fn the_page_contains_the_projects_unchanged() {
     let page = fs::read_to_string(root().join("docs/ci.md")).expect("the page is there");
     let mut blocks = page.split("\n```").skip(1).step_by(2);
     let mut shown = Vec::new();

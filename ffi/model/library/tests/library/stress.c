@@ -1,9 +1,9 @@
-/* Many threads that use the library at once, and what must hold whatever they do.
+/* Many threads use the library at the same time, and properties are checked that must always hold.
  *
  * usage: stress THREADS ROUNDS
- * Every fourth thread only asks; the others build, launch, capture, copy and free. None
- * waits for the device: that is forbidden while another thread captures. Prints what was
- * wrong and how much was done; at the end nothing may be live. */
+ * Every fourth thread only queries; the others build, launch, capture, copy and free. No thread
+ * waits for the device, because that is forbidden while another thread captures. Prints what was
+ * wrong and the numbers of calls. At the end no object may be live. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -147,7 +147,7 @@ static uint64_t attribute(int which) {
 static void *ask(void *unused) {
     (void)unused;
     while (working > 0) {
-        /* Nobody resets the high marks, so each is read after what it is not below. */
+        /* The high-water marks are never reset, so each is read after the value that it must not be below. */
         uint64_t used = attribute(0), used_high = attribute(1), reserved = attribute(2), reserved_high = attribute(3);
         size_t free_bytes, total;
         EXPECT(used <= used_high && reserved <= reserved_high);

@@ -1,9 +1,10 @@
-//! Many threads that use the built library at once: `stress.c` says what must hold.
+//! Many threads that use the built library at the same time. `stress.c` describes what is
+//! checked.
 
 use crate::{command, linked, run, text};
 
 #[test]
-fn threads_that_do_everything_at_once_leave_nothing_and_see_nothing_wrong() {
+fn concurrent_threads_leave_no_objects_and_all_checks_hold() {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let Some(program) = linked(folder.path(), "stress") else {
         return;

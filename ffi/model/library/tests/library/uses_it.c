@@ -1,5 +1,5 @@
-/* A C program on the built library: the one-graph experiment, written against
- * prototypes and structs of its own, as someone without our crates would. */
+/* A C program that uses the built library: the experiment with one graph, written with
+ * its own prototypes and structs, as a program outside of this project would be. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

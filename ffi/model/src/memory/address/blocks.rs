@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_range_touches_nothing() {
+    fn an_empty_range_touches_no_block() {
         assert_eq!(BlockSet::touched(Some(5..5), 10).count(), 0);
         assert!(!BlockSet::default().contains(0));
     }

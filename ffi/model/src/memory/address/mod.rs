@@ -17,7 +17,6 @@
 //!    adjacent free range has an owner of the same chain, the two are joined, and the newer
 //!    free node owns the result. Ranges are never joined at any other time. A node that is
 //!    ordered after the older owner only could use that range before, and no longer can.
-//!    range before, no longer can.
 //! 3. An alloc node may use a free range if it is ordered after the owner, directly or
 //!    through other nodes (R3, R4). Within each chain, the candidate is the smallest range
 //!    that is large enough, and among equal sizes the lowest. The allocation takes the low
@@ -230,7 +229,6 @@ impl AddressSpace {
     /// [`AddressError::ZeroBytes`], [`AddressError::Exhausted`] or
     /// [`AddressError::UnknownNode`]. The caller must refuse sizes that are larger than
     /// the device's memory.
-    /// the caller to refuse.
     pub fn add_alloc(
         &mut self,
         order: &Order,

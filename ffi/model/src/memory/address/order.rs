@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_that_meet_leave_their_chains_to_the_next_branches() {
+    fn branches_reuse_the_chains_of_earlier_branches_that_have_joined() {
         let mut order = Order::new();
         let mut last = order.add_node(&[]).expect("no dependency to miss");
         for _ in 0..100 {
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_dependencies_come_as_listed_and_once() {
+    fn direct_dependencies_are_in_the_listed_order_without_duplicates() {
         let mut order = Order::new();
         for _ in 0..3 {
             order.add_node(&[]).expect("no dependency to miss");

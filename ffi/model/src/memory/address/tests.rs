@@ -108,7 +108,7 @@ fn m1_used_and_reserved_are_whole_blocks() {
 }
 
 #[test]
-fn m3_two_live_allocations_of_32_and_16_mib_use_64_and_lie_32_apart() {
+fn m3_two_live_allocations_of_32_and_16_mib_use_64_and_are_32_apart() {
     let mut g = Graph::new();
     let (a, first) = g.alloc(&[], 32 * MIB);
     let (_, second) = g.alloc(&[a], 16 * MIB);
@@ -161,7 +161,7 @@ fn m16_the_smallest_range_that_fits_is_taken() {
 }
 
 #[test]
-fn m16_neighbours_join_when_the_second_free_is_ordered_after_the_first() {
+fn m16_adjacent_ranges_are_joined_when_the_second_free_is_ordered_after_the_first() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
     let (b, high) = g.alloc(&[a], MIB);
@@ -171,7 +171,7 @@ fn m16_neighbours_join_when_the_second_free_is_ordered_after_the_first() {
 }
 
 #[test]
-fn m16_neighbours_freed_on_two_branches_stay_apart_after_the_branches_meet() {
+fn m16_adjacent_ranges_freed_on_two_branches_are_not_joined_after_the_branches_join() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
     let (b, high) = g.alloc(&[a], MIB);
@@ -182,7 +182,7 @@ fn m16_neighbours_freed_on_two_branches_stay_apart_after_the_branches_meet() {
 }
 
 #[test]
-fn m16_a_joined_range_is_lost_to_nodes_ordered_after_the_older_free_only() {
+fn m16_a_joined_range_cannot_be_used_by_nodes_ordered_only_after_the_older_free() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
     let (b, high) = g.alloc(&[a], MIB);
@@ -193,7 +193,7 @@ fn m16_a_joined_range_is_lost_to_nodes_ordered_after_the_older_free_only() {
 }
 
 #[test]
-fn m16_of_two_chains_as_long_the_best_fit_at_the_higher_address_is_taken() {
+fn m16_of_two_equally_long_chains_the_best_fit_at_the_higher_address_is_used() {
     for small_first in [true, false] {
         let mut g = Graph::new();
         let sizes = if small_first { [1, 4] } else { [4, 1] };
@@ -209,7 +209,7 @@ fn m16_of_two_chains_as_long_the_best_fit_at_the_higher_address_is_taken() {
 }
 
 #[test]
-fn m16_of_a_long_and_a_short_chain_the_long_ones_best_fit_is_taken() {
+fn m16_of_a_long_and_a_short_chain_the_best_fit_of_the_long_one_is_used() {
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], 4 * MIB);
     let (b, _) = g.alloc(&[a], 512);
@@ -240,7 +240,7 @@ fn m16_only_one_chain_of_free_nodes_joins_its_ranges() {
 }
 
 #[test]
-fn m16_of_two_chains_as_long_a_free_node_is_added_to_the_older_one() {
+fn m16_of_two_equally_long_chains_a_free_node_is_added_to_the_older_one() {
     // The free nodes of the recording random-shape-3-0009.
     let mut g = Graph::new();
     let (a, low) = g.alloc(&[], MIB);
@@ -283,7 +283,7 @@ fn m16_of_two_chains_a_free_node_is_added_to_the_longer_one() {
 }
 
 #[test]
-fn m16_new_space_starts_where_the_last_ended_even_behind_a_free_range() {
+fn m16_new_addresses_start_where_the_last_ended_even_after_a_free_range() {
     let mut g = Graph::new();
     let (a, first) = g.alloc(&[], MIB);
     let free = g.free(&[a], first);
@@ -291,7 +291,7 @@ fn m16_new_space_starts_where_the_last_ended_even_behind_a_free_range() {
 }
 
 #[test]
-fn m16_reserved_grows_by_the_whole_size_though_slack_is_used_first() {
+fn m16_reserved_grows_by_the_whole_size_although_unused_addresses_are_used_first() {
     let mut g = Graph::new();
     // 16 MiB of the first block are unused, so 32 MiB need only one more block.
     g.alloc(&[], 16 * MIB);
@@ -309,7 +309,7 @@ fn m16_reserved_grows_by_the_whole_size_though_slack_is_used_first() {
 }
 
 #[test]
-fn r42_the_blocks_of_unfreed_allocations_are_what_a_trim_leaves() {
+fn r42_a_trim_keeps_the_blocks_of_unfreed_allocations() {
     let mut g = Graph::new();
     let (a, first) = g.alloc(&[], 64 * MIB);
     let (b, second) = g.alloc(&[a], 16 * MIB);
@@ -361,7 +361,7 @@ fn unordered_branches_share_no_range_and_each_reuses_its_own() {
 }
 
 #[test]
-fn branches_that_fork_and_meet_for_50_000_nodes_stay_within_the_first_range() {
+fn branches_that_fork_and_join_for_50_000_nodes_use_only_the_first_range() {
     // The range of an unrelated branch is never found. Searching for it through all
     // earlier nodes, at each node, would take minutes.
     let mut g = Graph::new();

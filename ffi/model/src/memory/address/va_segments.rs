@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_given_back_first_is_used_first_and_its_rest_stays_in_place() {
+    fn the_segment_returned_first_is_used_first_and_its_remainder_keeps_its_place() {
         let mut va_segments = va_segments();
         let all: Vec<u64> = (0..3).filter_map(|_| va_segments.take(20)).collect();
         assert_eq!(all, [100, 120, 140]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_merged_only_when_nothing_else_fits() {
+    fn neighbouring_segments_are_merged_only_when_no_other_one_fits() {
         let mut va_segments = va_segments();
         for _ in 0..3 {
             va_segments.take(20);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_by_itself_makes_the_lowest_address_the_first() {
+    fn after_a_merge_the_lowest_address_is_used_first() {
         let mut va_segments = va_segments();
         for _ in 0..2 {
             va_segments.take(20);

@@ -1,4 +1,4 @@
-//! The calls: one operation of the language is one call of the table.
+//! The calls: one operation of the language is one call of a function in the table.
 
 use core::ffi::c_void;
 use core::hash::Hash;
@@ -15,14 +15,14 @@ use cudart_ffi::{
 use super::kernel::BusyKernel;
 use super::program::{After, Alloc, HighMark, Name, Op, Pointer};
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
     /// The result code.
     pub code: cudaError_t,
-    /// The address that it gave.
+    /// The address that the call returned.
     pub address: Option<u64>,
-    /// Another value that it gave.
+    /// Another value that the call returned.
     pub value: Option<u64>,
 }
 
@@ -36,7 +36,8 @@ impl From<cudaError_t> for Outcome {
     }
 }
 
-/// What the program's names stand for, dead handles included: misuse needs them.
+/// The objects for the program's names. Destroyed handles are included, because programs
+/// test their misuse.
 #[derive(Debug, Default)]
 struct Names {
     streams: HashMap<String, cudaStream_t>,
@@ -47,20 +48,20 @@ struct Names {
     pointers: HashMap<String, *mut c_void>,
 }
 
-/// What cleanup has to give back.
+/// The objects that cleanup must destroy or free.
 #[derive(Debug, Default)]
 struct Live {
     streams: Vec<cudaStream_t>,
     events: Vec<cudaEvent_t>,
     graphs: Vec<cudaGraph_t>,
     execs: Vec<cudaGraphExec_t>,
-    /// Addresses that alloc nodes returned, each once.
+    /// Addresses that alloc nodes returned, without duplicates.
     allocations: Vec<*mut c_void>,
-    /// What `malloc` lines returned.
+    /// Addresses that `malloc` lines returned.
     plain: Vec<*mut c_void>,
 }
 
-/// One program on its way.
+/// A running program.
 pub struct Run<'s> {
     cudart: &'s Cudart,
     kernel: &'s BusyKernel,
@@ -68,7 +69,7 @@ pub struct Run<'s> {
     live: Live,
 }
 
-/// The handle of a name; the parser let only made names pass.
+/// The handle of a name. The parser accepts only names of objects that were created.
 fn handle<T: Copy>(name: &Name, made: &HashMap<String, T>, null: T) -> T {
     match name {
         Name::Null => null,
@@ -76,7 +77,7 @@ fn handle<T: Copy>(name: &Name, made: &HashMap<String, T>, null: T) -> T {
     }
 }
 
-/// Makes a handle: a null name passes a null out pointer.
+/// Creates an object. For a null name, the out pointer is null.
 fn make<T: Copy + Eq + Hash>(
     name: &Name,
     null: T,
@@ -101,7 +102,7 @@ fn forget_one<T: PartialEq>(live: &mut Vec<T>, gone: T) {
 }
 
 impl<'s> Run<'s> {
-    /// Before the first line.
+    /// The state before the first line.
     pub fn new(cudart: &'s Cudart, kernel: &'s BusyKernel) -> Self {
         Self {
             cudart,
@@ -148,11 +149,11 @@ impl<'s> Run<'s> {
     /// Makes the call of a line.
     pub fn call(&mut self, op: &Op) -> Outcome {
         let cudart = self.cudart;
-        // SAFETY, for every call below: out pointers are null on purpose, which
-        // the runtime checks, or point to locals. Handles are null, or what the
-        // runtime gave; a program that uses dead ones does so on purpose and runs
-        // in a process of its own. Kernels and memory sets touch only memory that
-        // the program named.
+        // SAFETY, for every call below: out pointers are null on purpose, which the
+        // runtime checks, or point to local variables. Handles are null, or were
+        // returned by the runtime. A program that uses destroyed handles does so on
+        // purpose, and runs in its own process. Kernels and memsets access only
+        // memory that the program specified.
         match op {
             Op::Stream { stream, flags } => {
                 let names = &mut self.names.streams;
@@ -481,14 +482,14 @@ impl<'s> Run<'s> {
         outcome
     }
 
-    /// Waits for everything.
+    /// Waits for the device.
     pub fn finish(&mut self) -> Outcome {
         // SAFETY: nothing is passed.
         unsafe { self.cudart.cudaDeviceSynchronize() }.into()
     }
 
-    /// Tries to free every address that an alloc node gave; the value is how many
-    /// were still allocated.
+    /// Tries to free every address that an alloc node returned. The value is the number
+    /// of addresses that were still allocated.
     pub fn free_all(&mut self) -> Outcome {
         let mut freed = 0;
         for pointer in core::mem::take(&mut self.live.allocations) {
@@ -501,13 +502,13 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// Destroys what the program left; the code is the first that is not 0.
+    /// Destroys all remaining objects. The code is the first one that is not 0.
     pub fn destroy_all(&mut self) -> Outcome {
         let cudart = self.cudart;
         let live = core::mem::take(&mut self.live);
         let mut codes = Vec::new();
         for &exec in &live.execs {
-            // SAFETY: alive, and used no more.
+            // SAFETY: the exec is valid and not used any more.
             codes.push(unsafe { cudart.cudaGraphExecDestroy(exec) });
         }
         for &graph in &live.graphs {
@@ -537,7 +538,7 @@ impl<'s> Run<'s> {
     }
 }
 
-/// The dependencies as the call takes them.
+/// The dependencies in the form of the call's arguments.
 fn passed(after: &After, dependencies: &[cudaGraphNode_t]) -> (*const cudaGraphNode_t, usize) {
     match after.count_without_array {
         Some(count) => (null(), count),
@@ -579,15 +580,15 @@ fn add_alloc(
     } else {
         null_mut()
     };
-    // SAFETY: the params are null or a local that outlives the call, as do the
-    // access descriptors; the handles are the program's.
+    // SAFETY: the parameters are null or a local variable that exists during the call,
+    // and so are the access descriptors. The handles are the program's.
     let code = unsafe {
         cudart.cudaGraphAddMemAllocNode(node, graph, dependencies, dependency_count, passed)
     };
     (code, params.dptr)
 }
 
-/// An operation that another function handles; the dispatch keeps it out.
+/// Called for an operation that another function handles, which the dispatch excludes.
 fn unreachable_op(op: &Op) -> Outcome {
     debug_assert!(false, "{op:?} was sent to the wrong function");
     cudaError_t::UNKNOWN.into()

@@ -1,4 +1,4 @@
-//! The busy kernel, loaded by whichever way the runtime has.
+//! The kernel with a spin time, loaded in a way that the runtime supports.
 
 use core::ffi::{CStr, c_void};
 use core::ptr::{null, null_mut};
@@ -15,7 +15,7 @@ use super::program;
 const PTX: &str = include_str!("../../../../../kernels-rs/ptx/clock_block.ptx");
 const ENTRY: &CStr = c"clock_block";
 
-/// The kernel `clock_block`, ready to be put into graphs.
+/// The kernel `clock_block`, which can be added to graphs.
 #[derive(Debug)]
 pub struct BusyKernel {
     route: Route,
@@ -24,19 +24,19 @@ pub struct BusyKernel {
 
 #[derive(Debug)]
 enum Route {
-    /// `cudaLibraryLoadData`, runtimes from 12.8 on.
+    /// Through `cudaLibraryLoadData`, with runtimes from 12.8 on.
     Runtime(cudaKernel_t),
-    /// The driver's module on the runtime's graph.
+    /// Through a module of the driver, which shares its graphs with the runtime.
     Driver(DriverFunctions, CUfunction),
 }
 
 impl BusyKernel {
-    /// Loads the kernel for the current device. The device must have been set
-    /// and its context made.
+    /// Loads the kernel for the current device. The device must be set and its context
+    /// must exist.
     ///
     /// # Errors
     ///
-    /// The call that failed and its code, in one line.
+    /// One line with the call that failed and its code.
     pub fn load(cudart: &Cudart, device: i32) -> Result<Self, String> {
         let mut clock_khz = 0;
         // SAFETY: the pointer is valid for the write of an int.
@@ -55,7 +55,7 @@ impl BusyKernel {
         })
     }
 
-    /// How the kernel was loaded, for the recording's header.
+    /// The way in which the kernel was loaded, for the recording's header.
     pub fn route(&self) -> &'static str {
         match self.route {
             Route::Runtime(_) => "cudaLibraryLoadData",
@@ -63,7 +63,7 @@ impl BusyKernel {
         }
     }
 
-    /// Adds a node; the code is the call's.
+    /// Adds a kernel node. The code is that of the call.
     pub fn add_node(
         &self,
         cudart: &Cudart,
@@ -72,8 +72,8 @@ impl BusyKernel {
         (dependencies, dependency_count): (*const cudaGraphNode_t, usize),
         wanted: &program::Kernel,
     ) -> cudaError_t {
-        let hold_us = i64::try_from(wanted.hold_us).unwrap_or(i64::MAX);
-        let mut clocks = self.clock_khz.saturating_mul(hold_us) / 1000;
+        let spin_us = i64::try_from(wanted.spin_us).unwrap_or(i64::MAX);
+        let mut clocks = self.clock_khz.saturating_mul(spin_us) / 1000;
         let mut arguments = [(&raw mut clocks).cast::<c_void>()];
         let [grid, block] = [wanted.grid, wanted.block];
         match &self.route {
@@ -103,8 +103,9 @@ impl BusyKernel {
                 } else {
                     &raw const params
                 };
-                // SAFETY: the params are null or point to locals that outlive the
-                // call, which copies the argument; the handles are the program's.
+                // SAFETY: the parameters are null or point to local
+                // variables that exist during the call, which copies the
+                // argument. The handles are the program's.
                 unsafe {
                     cudart.cudaGraphAddKernelNode(
                         node,
@@ -137,7 +138,8 @@ impl BusyKernel {
                 } else {
                     &raw const params
                 };
-                // SAFETY: as above; the driver's codes are the runtime's here.
+                // SAFETY: as above; the driver's codes are the same as the
+                // runtime's here.
                 cudaError_t(unsafe {
                     driver
                         .cuGraphAddKernelNode(node, graph, dependencies, dependency_count, params)
@@ -156,7 +158,7 @@ fn accept(call: &str, code: cudaError_t) -> Result<(), String> {
     }
 }
 
-/// `None`: this runtime cannot load PTX.
+/// Loads the kernel through the runtime. `None` if this runtime cannot load PTX.
 fn load_library(cudart: &Cudart, ptx: &CStr) -> Result<Option<cudaKernel_t>, String> {
     let mut library = cudaLibrary_t::NULL;
     // SAFETY: the PTX is NUL-terminated; no option is given.

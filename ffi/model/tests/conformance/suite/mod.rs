@@ -1,9 +1,9 @@
-//! The conformance suite: programs over the libcudart table, recorded on a GPU
-//! and held against the model.
+//! The conformance suite: programs that call functions of the libcudart table. They are
+//! recorded on a GPU and compared with the simulated runtime.
 //!
-//! Shared by the example `conformance`, which records, and the test of the same
-//! name, which compares. It depends on the table alone, so that what records on
-//! a GPU knows nothing of the model. See the README one folder up.
+//! The example `conformance` records with it, and the test of the same name compares with
+//! it. It depends only on the table, so that the recorder on a GPU does not contain the
+//! simulated runtime. See the README in the parent folder.
 
 pub mod calls;
 pub mod kernel;

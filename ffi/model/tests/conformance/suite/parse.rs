@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::program::{After, Alloc, HighMark, Kernel, Name, Op, Pointer};
 
-/// The names that earlier lines made, by kind.
+/// The names that earlier lines created, by kind.
 #[derive(Debug, Default)]
 pub struct Made {
     streams: BTreeSet<String>,
@@ -63,7 +63,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A name to be made.
+    /// A name for a new object.
     fn new_name(&mut self, known: &mut BTreeSet<String>) -> Result<Name, String> {
         let word = self.next("a name")?;
         if word == "null" {
@@ -74,7 +74,7 @@ impl<'a> Words<'a> {
         Ok(Name::Named(word.to_owned()))
     }
 
-    /// A name made by an earlier line, or `null`.
+    /// A name that an earlier line created, or `null`.
     fn known_name(&mut self, kind: &str, known: &BTreeSet<String>) -> Result<Name, String> {
         known_name(self.next(kind)?, kind, known)
     }
@@ -94,7 +94,7 @@ impl<'a> Words<'a> {
         if known.contains(name) {
             Ok(Pointer::Named(name.to_owned(), beyond))
         } else {
-            Err(format!("no earlier line made the pointer '{name}'"))
+            Err(format!("no earlier line created the pointer '{name}'"))
         }
     }
 
@@ -125,7 +125,7 @@ fn check_name(word: &str) -> Result<(), String> {
     if starts_well && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         Ok(())
     } else {
-        Err(format!("'{word}' is no name"))
+        Err(format!("'{word}' is not a valid name"))
     }
 }
 
@@ -135,7 +135,7 @@ fn known_name(word: &str, kind: &str, known: &BTreeSet<String>) -> Result<Name, 
     } else if known.contains(word) {
         Ok(Name::Named(word.to_owned()))
     } else {
-        Err(format!("no earlier line made the {kind} '{word}'"))
+        Err(format!("no earlier line created the {kind} '{word}'"))
     }
 }
 
@@ -197,15 +197,17 @@ fn high_mark(word: &str) -> Result<HighMark, String> {
     match word {
         "used" => Ok(HighMark::Used),
         "reserved" => Ok(HighMark::Reserved),
-        other => Err(format!("'{other}' is no high mark; write used or reserved")),
+        other => Err(format!(
+            "'{other}' is not a high-water mark; write used or reserved"
+        )),
     }
 }
 
-/// Reads a line's words; a name that it makes is known from then on.
+/// Reads the words of a line. A name that the line creates is known from then on.
 ///
 /// # Errors
 ///
-/// In words: why it is none of the language, or which name nobody made.
+/// A sentence: why the line is not in the language, or which name was not created.
 pub fn parse_op(line: &[&str], made: &mut Made) -> Result<Op, String> {
     let mut words = Words { rest: line };
     let verb = words.next("a verb")?;
@@ -347,14 +349,14 @@ pub fn parse_op(line: &[&str], made: &mut Made) -> Result<Op, String> {
             device: device_id(words.next("a device")?)?,
         },
         "last-error" => Op::LastError,
-        other => return Err(format!("'{other}' is no verb")),
+        other => return Err(format!("'{other}' is not a known verb")),
     };
     words.end()?;
     Ok(op)
 }
 
 fn parse_node(verb: &str, words: &mut Words<'_>, made: &mut Made) -> Result<Op, String> {
-    // A node may not name itself, so its own name becomes known last.
+    // A node may not refer to itself, so its own name is added last.
     let mut own = BTreeSet::new();
     let node = words.new_name(&mut own)?;
     let op = match verb {
@@ -387,7 +389,7 @@ fn parse_node(verb: &str, words: &mut Words<'_>, made: &mut Made) -> Result<Op, 
             let graph = in_graph(words, made)?;
             let after = words.after(&made.nodes)?;
             let params = Kernel {
-                hold_us: words.option("hold", microseconds)?.unwrap_or(0),
+                spin_us: words.option("hold", microseconds)?.unwrap_or(0),
                 grid: words.option("grid", extents)?.unwrap_or([1; 3]),
                 block: words.option("block", extents)?.unwrap_or([1; 3]),
                 shared: words.option("shared", small)?.unwrap_or(0),

@@ -1,16 +1,17 @@
-//! The language: one call of the runtime a line.
+//! The language: each line is one call of the runtime.
 //!
-//! A program states what is called, never what comes of it: that is the
-//! recording's part. The README beside the programs has the grammar.
+//! A program contains only the calls; their results are in the recording. The README beside
+//! the programs has the grammar.
 
 use super::parse::{Made, parse_op};
 
 /// A parsed program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The file's name without its ending.
+    /// The file's name without its extension.
     pub name: String,
-    /// Needs a process of its own: it may end the process or break the context.
+    /// Whether it needs its own process, because it may end the process or corrupt the
+    /// context.
     pub isolated: bool,
     /// The calls in order.
     pub lines: Vec<ProgramLine>,
@@ -19,30 +20,29 @@ pub struct Program {
 /// One line of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramLine {
-    /// The text without comment, its words one space apart.
+    /// The text without its comment, with single spaces between words.
     pub text: String,
     /// The call.
     pub op: Op,
 }
 
-/// A handle as a line names it.
+/// A handle, as a line refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {
-    /// `null`: the null handle, or for a line that makes something a null out
-    /// pointer.
+    /// `null`: the null handle. In a line that creates an object, a null out pointer.
     Null,
-    /// What an earlier line made, alive or not.
+    /// An object that an earlier line created, whether it still exists or not.
     Named(String),
 }
 
-/// A device pointer as a line names it.
+/// A device pointer, as a line refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pointer {
     /// The null pointer.
     Null,
-    /// An address that no line made.
+    /// An address that no line returned.
     Absolute(u64),
-    /// The address that an earlier line got, and bytes beyond it.
+    /// The address that an earlier line returned, plus a number of bytes.
     Named(String, u64),
 }
 
@@ -51,16 +51,16 @@ pub enum Pointer {
 pub struct After {
     /// The nodes.
     pub nodes: Vec<Name>,
-    /// Pass no array, and this count.
+    /// If set, no array is passed, and this count.
     pub count_without_array: Option<usize>,
 }
 
 /// The parameters of an alloc node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alloc {
-    /// In bytes; `None`: pass no parameters at all.
+    /// The size in bytes; `None` passes no parameters at all.
     pub size: Option<u64>,
-    /// The device where the memory lies.
+    /// The device of the memory.
     pub device: i32,
     /// `cudaMemAllocationType`.
     pub alloc_type: u32,
@@ -68,30 +68,30 @@ pub struct Alloc {
     pub handle_types: u32,
     /// `cudaMemLocationType`.
     pub location_type: u32,
-    /// Devices with access, beside the one that has the memory.
+    /// Devices with access, in addition to the one that has the memory.
     pub access: Vec<i32>,
-    /// An access count without descriptors.
+    /// If set, this access count without descriptors.
     pub access_count: Option<usize>,
 }
 
 /// The parameters of a kernel node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// How long the kernel stays busy, in microseconds.
-    pub hold_us: u64,
-    /// Blocks in x, y, z.
+    /// The spin time of the kernel, in microseconds.
+    pub spin_us: u64,
+    /// The number of blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// The number of threads per block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub shared: u32,
-    /// Pass a null function.
+    /// Whether to pass a null function.
     pub without_function: bool,
-    /// Pass no parameters at all.
+    /// Whether to pass no parameters at all.
     pub without_params: bool,
 }
 
-/// A high mark.
+/// A high-water mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HighMark {
     /// `cudaGraphMemAttrUsedMemHigh`.
@@ -102,7 +102,10 @@ pub enum HighMark {
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the README has each line's grammar and call")]
+#[allow(
+    missing_docs,
+    reason = "the README contains the grammar and the call of each line"
+)]
 pub enum Op {
     Stream {
         stream: Name,
@@ -248,9 +251,9 @@ pub enum Op {
 pub struct ParseError {
     /// The program's name.
     pub program: String,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// In words.
+    /// A description of the error.
     pub reason: String,
 }
 
@@ -259,8 +262,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// The first line that is none of the language, or names what no earlier
-    /// line made.
+    /// The first line that is not in the language, or that uses a name which no earlier
+    /// line created.
     pub fn parse(name: &str, text: &str) -> Result<Self, ParseError> {
         let mut program = Self {
             name: name.to_owned(),
@@ -297,16 +300,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_names_what_nobody_made_is_refused_with_its_number() {
+    fn a_line_with_an_unknown_name_is_refused_with_its_number() {
         let error = Program::parse("p", "stream s\n\nlaunch x on s # no x").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "p, line 3: no earlier line made the exec 'x'"
+            "p, line 3: no earlier line created the exec 'x'"
         );
     }
 
     #[test]
-    fn words_left_over_are_refused() {
+    fn extra_words_are_refused() {
         let error = Program::parse("p", "device-sync now").unwrap_err();
         assert_eq!(error.reason, "'now' is one word too many");
     }
@@ -335,7 +338,7 @@ mod tests {
             &program.lines[3].op,
             Op::Kernel {
                 params: Kernel {
-                    hold_us: 2000,
+                    spin_us: 2000,
                     grid: [4, 2, 1],
                     ..
                 },

@@ -1,25 +1,25 @@
-//! Random programs in the suite's language, from a seed: the same seed gives the
-//! same programs on every machine.
+//! Random programs in the suite's language, from a seed. The same seed gives the same
+//! programs on every machine.
 //!
-//! A trace must not depend on how fast a machine is. So the generator keeps an
-//! account of when each stream will be done, as an interval, and synchronises
-//! with a stream before the next call whenever it cannot tell whether that
-//! stream is still busy. What a call comes to is not known to it.
+//! A trace must not depend on the speed of a machine. The generator therefore keeps, for
+//! each stream, the interval of time in which its work will end. If it cannot tell whether
+//! a stream is still busy, it synchronizes with it before the next call. It does not know
+//! the results of calls.
 
 use core::fmt::Write as _;
 
-/// What a program exercises.
+/// What a program tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Few small graphs, launched, uploaded, trimmed and freed in many orders on
-    /// several streams.
+    /// A few small graphs, which are launched, uploaded, trimmed and freed in many
+    /// orders on several streams.
     Schedule,
-    /// One graph of many memory nodes: addresses, footprint, reserved.
+    /// One graph with many memory nodes: addresses, used and reserved memory.
     Shape,
 }
 
 impl Kind {
-    /// The kind as it appears in a program's name.
+    /// The name of the kind in a program's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,8 @@ impl Kind {
 /// The text of the `index`-th program of a seed.
 #[must_use]
 pub fn program(kind: Kind, seed: u64, index: u64) -> String {
-    // Seeds and indices are small: spread them, and keep the kinds apart.
+    // Seeds and indices are small, so they are spread, and the kinds get different
+    // values.
     let mixed = (seed << 33) ^ (index << 1) ^ u64::from(kind == Kind::Shape);
     let random = Random(mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     match kind {
@@ -41,7 +42,7 @@ pub fn program(kind: Kind, seed: u64, index: u64) -> String {
     }
 }
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64, which is small and gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -53,7 +54,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `end`, which is at least 1.
+    /// A number below `end`, which is at least 1.
     fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
@@ -67,7 +68,7 @@ impl Random {
         from.get(index)
     }
 
-    /// A size in the language's words: often around a block of 32 MiB or 2 MiB.
+    /// A size in the syntax of the language, often close to a block of 32 MiB or 2 MiB.
     fn size(&mut self) -> String {
         const COMMON: &[&str] = &[
             "1", "512", "513", "1MiB", "2MiB", "2097153", "16MiB", "31MiB", "32MiB", "33554433",
@@ -81,7 +82,7 @@ impl Random {
     }
 }
 
-/// A span of host time in milliseconds: not before, not after.
+/// An interval of host time in milliseconds, in which an event happens.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moment {
     earliest: f64,
@@ -104,14 +105,15 @@ impl Moment {
     }
 }
 
-/// The most that a call takes, with a wide margin. A launch that maps takes
-/// about 0.1 ms for 64 MiB (M4).
+/// The longest duration of a call in milliseconds, with a wide margin. A launch that maps
+/// 64 MiB takes about 0.1 ms (M4).
 const CALL_MS: f64 = 0.2;
 const LAUNCH_MS: f64 = 1.0;
-/// How long before its end a busy stream counts as busy no longer for sure.
+/// The time in milliseconds before its end from which a stream no longer counts as
+/// certainly busy.
 const MARGIN_MS: f64 = 6.0;
 
-/// What a stream is, as far as the account knows.
+/// The state of a stream, as far as the generator knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
     Idle,
@@ -120,14 +122,14 @@ enum Activity {
 }
 
 struct Graph {
-    /// 0: over at once.
-    hold_ms: u32,
-    /// Names of allocations that the graph does not free itself.
+    /// The spin time of its kernel in milliseconds; 0 for no kernel.
+    spin_ms: u32,
+    /// Names of allocations that the graph does not free.
     orphans: Vec<String>,
     auto_free: bool,
     has_exec: bool,
     destroyed: bool,
-    /// Whether the last launch's orphans have not been freed.
+    /// Whether unfreed allocations of the last launch are live.
     live: bool,
     last_stream: usize,
     end: Moment,
@@ -143,7 +145,7 @@ struct Schedule {
     events: usize,
 }
 
-/// A program's length; the last phase may go a little beyond.
+/// The number of lines of a program. The last phase may exceed it slightly.
 const LINES: usize = 38;
 
 impl Schedule {
@@ -187,11 +189,11 @@ impl Schedule {
         self.now = self.now.plus(0.0, most);
     }
 
-    /// Builds and instantiates one more graph.
+    /// Creates and instantiates one more graph.
     fn graph(&mut self) {
         let g = self.graphs.len();
         self.line(&format!("graph g{g}"));
-        let hold_ms = [0, 0, 20, 20, 60][self.random.below(5)];
+        let spin_ms = [0, 0, 20, 20, 60][self.random.below(5)];
         let (a, b) = (format!("a{g}"), format!("b{g}"));
         let size = self.random.size();
         self.line(&format!("alloc {a} in g{g} {size}"));
@@ -199,7 +201,8 @@ impl Schedule {
         let mut orphans = Vec::new();
         let second = self.random.below(10);
         if second < 3 {
-            // A second one that lives beside the first; sometimes unordered.
+            // A second allocation that is live at the same time as the first,
+            // sometimes without an order.
             let after = if second == 0 {
                 String::new()
             } else {
@@ -213,9 +216,9 @@ impl Schedule {
                 b.clone()
             };
         }
-        if hold_ms > 0 {
+        if spin_ms > 0 {
             self.line(&format!(
-                "kernel k{g} in g{g} after {last} hold {hold_ms}ms"
+                "kernel k{g} in g{g} after {last} hold {spin_ms}ms"
             ));
             last = format!("k{g}");
         }
@@ -232,7 +235,7 @@ impl Schedule {
                 orphans.push(b);
             }
         } else if second < 5 && frees_first {
-            // A second one that may take the first one's address.
+            // A second allocation that may get the first one's address.
             let size = self.random.size();
             self.line(&format!("alloc {b} in g{g} {size} after fa{g}"));
             if self.random.percent(65) {
@@ -242,7 +245,7 @@ impl Schedule {
             }
         }
         self.graphs.push(Graph {
-            hold_ms,
+            spin_ms,
             auto_free: !orphans.is_empty() && self.random.percent(30),
             orphans,
             has_exec: false,
@@ -273,7 +276,7 @@ impl Schedule {
         }
     }
 
-    /// Waits for every stream of which the account cannot tell whether it is busy.
+    /// Waits for every stream of which the generator cannot tell whether it is busy.
     fn settle(&mut self) {
         while let Some(stream) = (0..self.streams.len())
             .find(|&stream| self.activity(self.streams[stream]) == Activity::Unknown)
@@ -289,7 +292,7 @@ impl Schedule {
         self.restart_account();
     }
 
-    /// With nothing under way the past no longer matters, nor does its vagueness.
+    /// When no work is running, the earlier intervals are discarded.
     fn restart_account(&mut self) {
         if self
             .streams
@@ -319,7 +322,7 @@ impl Schedule {
             .any(|&end| self.activity(end) != Activity::Idle)
     }
 
-    /// A graph that has what `wanted` asks for.
+    /// A graph that satisfies `wanted`.
     fn some_graph(&mut self, wanted: impl Fn(&Graph) -> bool) -> Option<usize> {
         let fitting: Vec<usize> = (0..self.graphs.len())
             .filter(|&g| wanted(&self.graphs[g]))
@@ -384,8 +387,9 @@ impl Schedule {
         };
         let mut stream = self.random.below(self.streams.len());
         let graph = &self.graphs[g];
-        // Frees and launches of an exec that is busy elsewhere are ordered, so
-        // that an allocation's owner is never in doubt.
+        // Frees, and launches of an exec that is busy in another stream, are
+        // ordered, so that it is always certain which launch an allocation belongs
+        // to.
         if !graph.orphans.is_empty() && self.activity(graph.end) != Activity::Idle {
             stream = graph.last_stream;
         }
@@ -393,25 +397,26 @@ impl Schedule {
         if refused && self.random.percent(60) {
             return;
         }
-        let (hold_ms, orphans) = (graph.hold_ms, !graph.orphans.is_empty());
+        let (spin_ms, orphans) = (graph.spin_ms, !graph.orphans.is_empty());
         self.line(&format!("launch x{g} on s{stream}"));
         if refused {
-            // It may have been accepted after all; make sure that nothing hangs on it.
+            // The launch may have been accepted; the intervals must allow for
+            // that.
             self.occupy(g, stream, 0);
             self.device_sync();
-            self.now = self.now.plus(0.0, f64::from(hold_ms));
+            self.now = self.now.plus(0.0, f64::from(spin_ms));
         } else {
-            self.occupy(g, stream, hold_ms);
+            self.occupy(g, stream, spin_ms);
             self.graphs[g].live = orphans;
         }
     }
 
-    /// Books a run of graph `g`'s exec on a stream.
-    fn occupy(&mut self, g: usize, stream: usize, hold_ms: u32) {
-        let hold = f64::from(hold_ms);
+    /// Records a run of graph `g`'s exec in a stream.
+    fn occupy(&mut self, g: usize, stream: usize, spin_ms: u32) {
+        let spin = f64::from(spin_ms);
         let start = self.now.max(self.streams[stream]).max(self.graphs[g].end);
-        // The clock may run below its nominal rate.
-        let end = start.plus(hold, hold * 1.2 + LAUNCH_MS);
+        // The clock rate may be lower than the nominal rate.
+        let end = start.plus(spin, spin * 1.2 + LAUNCH_MS);
         self.streams[stream] = end;
         self.graphs[g].end = end;
         self.graphs[g].last_stream = stream;
@@ -436,7 +441,8 @@ impl Schedule {
         } else {
             for orphan in &orphans {
                 self.line(&format!("cudafree {orphan}"));
-                // Whether it waits for the device is not the account's to say.
+                // The generator does not know whether the call waits for the
+                // device.
                 if self.any_busy() {
                     self.device_sync();
                 }
@@ -445,7 +451,7 @@ impl Schedule {
         self.graphs[g].live = false;
     }
 
-    /// Orders one stream after another's work by an event.
+    /// Makes one stream wait for another stream's work through an event.
     fn order_streams(&mut self) {
         if self.streams.len() < 2 {
             return;
@@ -461,7 +467,7 @@ impl Schedule {
     }
 }
 
-/// One graph of many memory nodes, then its life.
+/// One graph with many memory nodes, and then its launches, frees and trims.
 fn shape(mut random: Random) -> String {
     let mut text = String::from("stream s\ngraph g\n");
     let mode = random.below(4);
@@ -491,7 +497,7 @@ fn shape(mut random: Random) -> String {
         text.push('\n');
         nodes.push(name);
     }
-    // Mostly few are left unfreed, as in real graphs.
+    // Usually few allocations are left unfreed, as in real graphs.
     while live.len() > 2 || (!live.is_empty() && random.percent(50)) {
         let pointer = live.swap_remove(random.below(live.len()));
         let last = nodes.last().cloned().unwrap_or_else(|| pointer.clone());
@@ -519,8 +525,8 @@ fn shape(mut random: Random) -> String {
     text
 }
 
-/// Dependencies on earlier nodes: 0 a chain, 1 one at random, 2 the chain and one
-/// more, 3 none to two.
+/// Dependencies on earlier nodes. Mode 0: a chain; 1: one random node; 2: the chain and one
+/// more; 3: none to two.
 fn dependencies(random: &mut Random, mode: usize, nodes: &[String]) -> Vec<String> {
     let mut after: Vec<String> = Vec::new();
     if mode == 0 || mode == 2 {
@@ -547,7 +553,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_programs_are_programs_and_the_same_for_the_same_seed() {
+    fn random_programs_are_valid_and_the_same_for_the_same_seed() {
         for kind in [Kind::Schedule, Kind::Shape] {
             for index in 0..200 {
                 let text = program(kind, 7, index);

@@ -1,4 +1,4 @@
-//! Runs programs: makes each line's call, then reads the four attributes.
+//! Runs programs: makes the call of each line, then reads the four attributes.
 
 use core::ptr::null_mut;
 use std::time::Instant;
@@ -10,15 +10,15 @@ use super::kernel::BusyKernel;
 use super::program::Program;
 use super::trace::{Trace, TraceLine};
 
-/// What stands for an attribute that could not be read.
+/// The value for an attribute that could not be read.
 const UNREADABLE: u64 = u64::MAX;
 
-/// What a line is annotated with; notes are never compared.
+/// The notes that are added to a line. They are never compared.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Notes {
     /// The call's host time.
     pub time: bool,
-    /// Free memory as `cudaMemGetInfo` tells.
+    /// Free memory as returned by `cudaMemGetInfo`.
     pub free_memory: bool,
 }
 
@@ -31,14 +31,14 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Takes device 0, makes its context, loads the kernel and runs it once, so
-    /// that no program pays for the lazy load.
+    /// Selects device 0, creates its context, loads the kernel and runs it once, so
+    /// that lazy loading does not affect the programs.
     ///
     /// # Errors
     ///
-    /// The call that failed and its code, in one line.
+    /// One line with the call that failed and its code.
     pub fn new(cudart: &'a Cudart, notes: Notes) -> Result<Self, String> {
-        // SAFETY: freeing null only makes the context.
+        // SAFETY: freeing null only creates the context.
         let codes = unsafe { [cudart.cudaSetDevice(0), cudart.cudaFree(null_mut())] };
         if let Some(code) = codes.iter().find(|code| !code.is_success()) {
             return Err(format!("device 0 cannot be used: {code:?}"));
@@ -58,14 +58,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// How the kernel was loaded.
+    /// The way in which the kernel was loaded.
     #[must_use]
     pub fn kernel_route(&self) -> &'static str {
         self.kernel.route()
     }
 
-    /// Runs a program and cleans up behind it; `each` sees every line as soon as
-    /// its call has returned.
+    /// Runs a program and cleans up after it. `each` is called with every line as soon
+    /// as its call has returned.
     pub fn run(&self, program: &Program, mut each: impl FnMut(&TraceLine)) -> Trace {
         self.start();
         let mut run = Run::new(self.cudart, &self.kernel);
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         trace
     }
 
-    /// Whether a program left nothing behind.
+    /// Whether a program left no memory in the pool.
     #[must_use]
     pub fn left_clean(trace: &Trace) -> bool {
         trace
@@ -99,10 +99,11 @@ impl<'a> Session<'a> {
             .is_some_and(|line| line.attributes[0] == 0 && line.attributes[2] == 0)
     }
 
-    /// Makes the start alike for every program of a process: nothing cached, high
-    /// marks at zero, no error pending.
+    /// Sets the same initial state for every program of a process: an empty pool,
+    /// high-water marks of 0, no pending error.
     fn start(&self) {
-        // SAFETY: no pointer is passed but to a local for the call.
+        // SAFETY: the only pointer is to a local variable that exists during the
+        // call.
         unsafe {
             self.cudart.cudaSetDevice(0);
             self.cudart.cudaDeviceSynchronize();

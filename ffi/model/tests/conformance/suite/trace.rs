@@ -1,52 +1,52 @@
-//! Recordings: what each line of a program came to, as text and compared.
+//! Recordings: the result of each line of a program, as text and for comparison.
 //!
 //! `<line> -> <code> <used> <used high> <reserved> <reserved high> [@<address>] [=<value>] [#
 //! note]`
 //!
-//! Bytes are decimal, the address hexadecimal. A note (host time, free memory) is
-//! never compared. Lines in brackets are the runner's own cleanup.
+//! Sizes are decimal, addresses hexadecimal. A note (host time, free memory) is never
+//! compared. Lines in brackets are the cleanup steps of the runner.
 
 use core::fmt;
 
-/// What one line came to.
+/// The result of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceLine {
-    /// The program's line, or the cleanup's step in brackets.
+    /// The program's line, or a cleanup step in brackets.
     pub op: String,
     /// The call's result code.
     pub code: i32,
     /// Used, used high, reserved, reserved high, in bytes, after the call.
     pub attributes: [u64; 4],
-    /// The address that the call gave, if it gives one.
+    /// The address that the call returned, if it returns one.
     pub address: Option<u64>,
-    /// Another value that the call gave: a size in bytes, a count.
+    /// Another value that the call returned: a size in bytes or a count.
     pub value: Option<u64>,
-    /// Told, not compared.
+    /// A note, which is not compared.
     pub note: Option<String>,
 }
 
-/// What a whole program came to.
+/// The results of a whole program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// `# key: value` lines: what it was recorded on.
+    /// `# key: value` lines: the device, driver and runtime of the recording.
     pub header: Vec<(String, String)>,
     /// The lines, in order.
     pub lines: Vec<TraceLine>,
-    /// How the process ended, if it ended before the program did. What the last
-    /// line would have come to is then unknown.
+    /// How the process ended, if it ended before the program did. The result of the
+    /// last line is then unknown.
     pub broken_off: Option<String>,
 }
 
-/// The first place where two traces of one program differ.
+/// The first difference between two traces of one program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Counted from 0.
+    /// The index of the line, counted from 0.
     pub line: usize,
-    /// In words: what differs.
+    /// A description of the difference.
     pub what: String,
     /// A few lines before, then the expected and the actual line.
     pub context: String,
-    /// How many lines differ in all.
+    /// The number of lines that differ.
     pub differing: usize,
 }
 
@@ -100,9 +100,9 @@ impl fmt::Display for Trace {
 }
 
 const BROKEN_OFF: &str = "!broken-off";
-/// The header that a trace starts with.
+/// The header with which a trace starts.
 pub const PROGRAM: &str = "program";
-/// What a worker prints after a trace.
+/// The line that a worker prints after a trace.
 pub const DONE: &str = "!done";
 
 impl TraceLine {
@@ -142,7 +142,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// The first line that is none, with its number.
+    /// The first line that is not a trace line, with its number.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut trace = Self::default();
         for (index, line) in text.lines().enumerate() {
@@ -153,18 +153,19 @@ impl Trace {
                 trace.broken_off = Some(reason.trim().to_owned());
             } else if !line.trim().is_empty() {
                 let parsed = TraceLine::parse(line)
-                    .ok_or_else(|| format!("line {}: '{line}' is no trace line", index + 1))?;
+                    .ok_or_else(|| format!("line {}: '{line}' is not a trace line", index + 1))?;
                 trace.lines.push(parsed);
             }
         }
         Ok(trace)
     }
 
-    /// Reads a file of traces, by program: each starts with its `# program:`.
+    /// Reads a file of traces, by program. Each trace starts with its `# program:`
+    /// line.
     ///
     /// # Errors
     ///
-    /// The first line that is none, and the program it is in.
+    /// The first line that is not a trace line, and its program.
     pub fn parse_all(text: &str) -> Result<Vec<(String, Self)>, String> {
         let start = format!("# {PROGRAM}: ");
         let mut parts: Vec<(String, String)> = Vec::new();
@@ -184,7 +185,7 @@ impl Trace {
         parts.into_iter().map(parse).collect()
     }
 
-    /// A header's value.
+    /// The value of a header.
     #[must_use]
     pub fn header(&self, key: &str) -> Option<&str> {
         self.header
@@ -193,16 +194,16 @@ impl Trace {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The first address of the trace; the others are compared relative to it.
+    /// The first address of the trace. Other addresses are compared relative to it.
     #[must_use]
     pub fn first_address(&self) -> Option<u64> {
         self.lines.iter().find_map(|line| line.address)
     }
 
-    /// Compares a trace with its recording: lines, codes, the four attributes,
-    /// values, and addresses relative to the first. `None`: alike.
+    /// Compares a trace with its recording: lines, codes, the four attributes, values,
+    /// and addresses relative to the first. `None` if they are equal.
     ///
-    /// Where the recording was broken off, what came after it is not compared.
+    /// If the process ended during the recording, the comparison ends there.
     #[must_use]
     pub fn difference(recorded: &Self, actual: &Self) -> Option<Difference> {
         let (recorded_base, actual_base) = (recorded.first_address(), actual.first_address());
@@ -318,14 +319,14 @@ mod tests {
         (free) -> 0 67108864 67108864 67108864 67108864 =1\n";
 
     #[test]
-    fn a_recording_reads_back_as_written() {
+    fn a_written_recording_is_read_again() {
         let trace = Trace::parse(RECORDED).unwrap();
         assert_eq!(trace.to_string(), RECORDED);
         assert_eq!(trace.header("device"), Some("NVIDIA H200"));
     }
 
     #[test]
-    fn addresses_are_compared_relative_to_the_first_and_notes_not_at_all() {
+    fn addresses_are_compared_relative_to_the_first_and_notes_are_ignored() {
         let recorded = Trace::parse(RECORDED).unwrap();
         let moved = RECORDED
             .replace("0x302000000", "0x502000000")
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_broken_off_recording_is_not_compared() {
+    fn lines_after_the_end_of_an_incomplete_recording_are_not_compared() {
         let recorded = "graph g -> 0 0 0 0 0\n!broken-off signal 11\n";
         let recorded = Trace::parse(recorded).unwrap();
         let actual = Trace::parse("graph g -> 0 0 0 0 0\nlast-error -> 1 0 0 0 0\n").unwrap();

@@ -1,4 +1,4 @@
-// A graph with memory of its own: is the result right, and how much memory does it hold?
+// Tests a graph with memory nodes: its result, and how much memory it holds.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>

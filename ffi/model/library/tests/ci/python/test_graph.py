@@ -1,4 +1,4 @@
-"""A captured graph with memory of its own: is the result right, and what does it hold?"""
+"""Tests a captured graph with memory nodes: its result, and how much memory it holds."""
 
 import ctypes
 import unittest

@@ -1,6 +1,6 @@
-// Kernels for the test `blocks`: what compilers make of shared memory, barriers, atomics,
-// shuffles, local arrays, switches and conversions. Every kernel has the same parameters,
-// so that the program that launches them is one loop over a table.
+// Kernels for the test `blocks`: the code that compilers generate for shared memory,
+// barriers, atomics, shuffles, local arrays, switches and conversions. All kernels have the
+// same parameters, so that the program launches them in one loop over a table.
 
 extern "C" {
 
@@ -161,7 +161,7 @@ __global__ void floats(unsigned *words, int count)
     words[count + i] = h;
 }
 
-// Functions that are approximations on the device: to three digits.
+// Functions that are approximations on the device, compared to three digits.
 __global__ void functions(unsigned *words, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -171,7 +171,7 @@ __global__ void functions(unsigned *words, int count)
     words[count + i] = (unsigned)(int)rint(sum * 20) * 1000 + (unsigned)(int)rint(more * 20);
 }
 
-// An array of a thread's own, with computed places.
+// A local array of each thread, with computed indices.
 __global__ void local_array(unsigned *words, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -188,7 +188,7 @@ __global__ void local_array(unsigned *words, int count)
     words[count + i] = h;
 }
 
-// A switch, loops of different lengths, and threads that end early.
+// A switch, loops of different lengths, and threads that return early.
 __global__ void branches(unsigned *words, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -235,7 +235,7 @@ __constant__ unsigned primes[8] = {2, 3, 5, 7, 11, 13, 17, 19};
 __device__ unsigned launches;
 __device__ float weights[4] = {0.5f, -1.25f, 3.0f, 100.0f};
 
-// Variables of the module: constants, and one that stays from launch to launch.
+// Variables of the module: constants, and one that keeps its value from launch to launch.
 __global__ void variables(unsigned *words, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -244,7 +244,7 @@ __global__ void variables(unsigned *words, int count)
     words[i] = words[i] * primes[i % 8] + (unsigned)(int)(weights[i % 4] * 8);
 }
 
-// Several numbers at a time.
+// Loads and stores of several numbers at a time.
 __global__ void vectors(unsigned *words, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

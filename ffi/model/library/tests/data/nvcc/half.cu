@@ -1,5 +1,5 @@
-// The kernels of `kernels.cu` by name, of which `shared_sum` has arithmetic that is not
-// simulated: numbers of 16 bits.
+// The kernels of `kernels.cu` with the same names. `shared_sum` has arithmetic that is not
+// simulated: 16-bit floating-point numbers.
 extern "C" __global__ void count(int *numbers, int length, int add)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,5 @@
-// Kernels for the test `nvcc`: whole numbers, floats, and one that is not simulated.
+// Kernels for the test `nvcc`: integers, floating-point numbers, and one kernel that is not
+// simulated.
 extern "C" __global__ void count(int *numbers, int length, int add)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

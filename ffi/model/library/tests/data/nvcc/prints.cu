@@ -1,4 +1,4 @@
-// Kernels for the test `prints`: what printf writes, and when.
+// Kernels for the test `prints`: the text that printf writes, and when it appears.
 #include <cstdio>
 
 extern "C" {

@@ -25,15 +25,16 @@ const SQUARE: &str = "
 }
 ";
 
-/// Squares up to 1024 numbers so many times.
+/// Squares up to 1024 numbers, `times` times.
 ///
 /// # Errors
 ///
-/// Those of the driver's calls.
+/// The errors of the driver's calls.
 pub fn square(numbers: &[u32], times: u32) -> Result<Vec<u32>, Box<dyn Error>> {
     let context = CudaContext::new(0)?;
-    // SAFETY: everything is on one stream. cudarc's events would order several, and a
-    // captured stream cannot wait for an event that was recorded before.
+    // SAFETY: all work is in one stream. cudarc's events would order several streams,
+    // but a captured stream cannot wait for an event that was recorded before the
+    // capture.
     unsafe { context.disable_event_tracking() };
     let stream = context.new_stream()?;
     let square = context
@@ -46,7 +47,8 @@ pub fn square(numbers: &[u32], times: u32) -> Result<Vec<u32>, Box<dyn Error>> {
         block_dim: (u32::try_from(numbers.len())?, 1, 1),
         shared_mem_bytes: 0,
     };
-    // SAFETY: the kernel has one parameter, and each of its threads its own number.
+    // SAFETY: the kernel has one parameter, and each thread accesses only its own
+    // number.
     unsafe {
         stream
             .launch_builder(&square)

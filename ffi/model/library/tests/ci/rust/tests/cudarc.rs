@@ -1,4 +1,4 @@
-//! cudarc loads libcuda when it is first used: the loader finds the simulated one.
+//! cudarc loads libcuda when it is first used; the dynamic linker finds the simulated one.
 
 #[test]
 fn numbers_are_squared_twice() {

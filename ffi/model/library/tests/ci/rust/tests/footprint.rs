@@ -1,4 +1,4 @@
-//! cuda-graphs has the simulated runtime built in: this test needs no other file.
+//! cuda-graphs contains the simulated runtime, so this test needs no other file.
 
 use cuda_graphs::{CudaError, Device, Graph, Runtime, Stream};
 
