@@ -198,7 +198,7 @@ fn a_kernel_that_is_not_what_it_should_be_is_not_loaded() {
         // ELF, as far as its first bytes go: CUDA would read it as machine code.
         (
             format!("\u{7f}ELF\n{}", entry(".entry k(.param .u64 a) { ret; }")),
-            "no PTX",
+            "not PTX",
         ),
         (entry(".entry other() { ret; }"), "no kernel `k`"),
         (entry(".entry k() { ret; }"), "one 64-bit integer"),
