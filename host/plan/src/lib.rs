@@ -36,6 +36,7 @@ pub mod graph;
 pub mod layout;
 mod name;
 mod planner;
+mod read_error;
 mod refusals;
 pub mod replay;
 pub mod result;
@@ -50,6 +51,7 @@ pub use analysis::analyse;
 pub use error::Error;
 pub use name::Name;
 pub use planner::{Options, Planner};
+pub use read_error::{Position, ReadError};
 pub use replay::SpinKernel;
 
 #[cfg(test)]

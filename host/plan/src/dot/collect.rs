@@ -6,13 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use safe_io::visible;
 
-use super::DotError;
 use super::flatten::flatten;
 use super::label::{self, Facts};
-use super::lexer::Position;
 use super::parser::Attributes;
-use crate::graph::{Freed, Graph, Kind, Location, MOST_NODES, Node, Place, Work};
+use crate::graph::{Freed, Graph, Kind, Location, MOST_NODES, Node, Place, Titles, Work};
 use crate::name::Name;
+use crate::read_error::{Position, ReadError};
 
 /// What to do about a dump that lacks what a plan needs.
 const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
@@ -47,7 +46,7 @@ pub(super) struct RawFile {
     pub(super) clusters: Vec<Cluster>,
     pub(super) nodes: Vec<RawNode>,
     pub(super) edges: Vec<(u32, u32)>,
-    pub(super) titles: Vec<Box<str>>,
+    pub(super) titles: Titles,
     /// Pointers that a node is known to use.
     pub(super) pointers: Vec<(u32, u64)>,
     /// Graphs that a node names: its child graph, or the bodies of a conditional node.
@@ -61,7 +60,6 @@ pub(super) struct Collector {
     file: RawFile,
     open: Vec<u32>,
     by_name: ByName,
-    title_numbers: HashMap<Box<str>, u32>,
     plain_labels: bool,
 }
 
@@ -73,7 +71,6 @@ impl Collector {
             file: RawFile::default(),
             open: Vec::new(),
             by_name: ByName::default(),
-            title_numbers: HashMap::new(),
             plain_labels: false,
         }
     }
@@ -91,13 +88,12 @@ impl Collector {
             self.file.notes.push(note);
         }
         self.by_name = ByName::default();
-        self.title_numbers.clear();
         self.plain_labels = false;
         self.open.clear();
         self.begin_cluster(name);
     }
 
-    pub(super) fn end_file_graph(&mut self) -> Result<(), DotError> {
+    pub(super) fn end_file_graph(&mut self) -> Result<(), ReadError> {
         let mut file = std::mem::take(&mut self.file);
         self.by_name = ByName::default();
         if self.plain_labels {
@@ -136,13 +132,13 @@ impl Collector {
     }
 
     /// A node that is named, here or elsewhere described.
-    pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, DotError> {
+    pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, ReadError> {
         let name = Name::from(&*lossy(name));
         if let Some(node) = self.by_name.get(&name) {
             return Ok(node);
         }
         if self.file.nodes.len() >= MOST_NODES {
-            return Err(DotError::at(at, format!("more than {MOST_NODES} nodes")));
+            return Err(ReadError::at(at, format!("more than {MOST_NODES} nodes")));
         }
         let node = self.file.nodes.len() as u32;
         let cluster = self.open_cluster();
@@ -160,9 +156,9 @@ impl Collector {
         Ok(node)
     }
 
-    pub(super) fn edge(&mut self, from: u32, to: u32, at: Position) -> Result<(), DotError> {
+    pub(super) fn edge(&mut self, from: u32, to: u32, at: Position) -> Result<(), ReadError> {
         if self.file.edges.len() >= 8 * MOST_NODES {
-            return Err(DotError::at(
+            return Err(ReadError::at(
                 at,
                 format!("more than {} edges", 8 * MOST_NODES),
             ));
@@ -176,13 +172,16 @@ impl Collector {
         name: &[u8],
         attributes: &Attributes,
         at: Position,
-    ) -> Result<(), DotError> {
+    ) -> Result<(), ReadError> {
         let node = self.mention(name, at)?;
         let text = attributes.label().map(lossy);
         let facts = text.as_deref().map(label::read).unwrap_or_default();
         let kind = self.kind(&facts, &attributes.shape, name, at)?;
         let title = match kind {
-            Kind::Kernel { .. } | Kind::Other(Work::Unknown) => self.title(&facts),
+            Kind::Kernel { .. } | Kind::Other(Work::Unknown) => {
+                let title = facts.title.as_deref().unwrap_or(facts.type_name);
+                self.file.titles.number(title)
+            }
             _ => None,
         };
         // With the verbose flag these are records; host functions, events and child
@@ -209,7 +208,7 @@ impl Collector {
                 "node {} is described a second time, first at {first}",
                 raw.node.name
             );
-            return Err(DotError::at(at, what));
+            return Err(ReadError::at(at, what));
         }
         raw.described = Some(at);
         raw.node.kind = kind;
@@ -226,17 +225,17 @@ impl Collector {
         shape: &[u8],
         name: &[u8],
         at: Position,
-    ) -> Result<Kind, DotError> {
+    ) -> Result<Kind, ReadError> {
         let field = |value: Option<&str>, what: &str| {
             let name = String::from_utf8_lossy(name);
             let Some(text) = value else {
                 let type_name = facts.type_name;
-                return Err(DotError::at(
+                return Err(ReadError::at(
                     at,
                     format!("{name} is a {type_name} without its {what}: {VERBOSE}"),
                 ));
             };
-            label::number(text).map_err(|why| DotError::at(at, format!("{what} of {name}: {why}")))
+            label::number(text).map_err(|why| ReadError::at(at, format!("{what} of {name}: {why}")))
         };
         Ok(match facts.type_name {
             "MEM_ALLOC" => Kind::Alloc {
@@ -246,32 +245,13 @@ impl Collector {
                     .map(|address| field(Some(address), "dptr"))
                     .transpose()?,
                 location: location(facts.location)
-                    .map_err(|why| DotError::at(at, format!("{}: {why}", lossy(name))))?,
+                    .map_err(|why| ReadError::at(at, format!("{}: {why}", lossy(name))))?,
             },
             "MEM_FREE" => Kind::Free(Freed::AtAddress(field(facts.address, "dptr")?)),
             "KERNEL" => Kind::Kernel { spin_ns: 0 },
             _ if !facts.is_record && shape == b"octagon" => Kind::Kernel { spin_ns: 0 },
             other => Kind::Other(work(other, facts)),
         })
-    }
-
-    fn title(&mut self, facts: &Facts<'_>) -> Option<u32> {
-        let title = facts.title.as_deref().unwrap_or(facts.type_name);
-        // As it stands, which is how almost all do, and as one line if need be.
-        if let Some(&number) = self.title_numbers.get(title) {
-            return Some(number);
-        }
-        let title = visible::line(title);
-        if title.is_empty() {
-            return None;
-        }
-        if let Some(&number) = self.title_numbers.get(&*title) {
-            return Some(number);
-        }
-        let number = self.file.titles.len() as u32;
-        self.file.titles.push(title.as_ref().into());
-        self.title_numbers.insert(title.into(), number);
-        Some(number)
     }
 }
 

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::DotError;
 use super::collect::RawFile;
 use crate::graph::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, Use, Work};
 use crate::name::Name;
+use crate::read_error::ReadError;
 
 /// The graphs of a file, one for each cluster that is no other's child.
-pub(super) fn flatten(mut file: RawFile, origin: &str) -> Result<Vec<Graph>, DotError> {
+pub(super) fn flatten(mut file: RawFile, origin: &str) -> Result<Vec<Graph>, ReadError> {
     nodes_of_clusters(&mut file);
     let tree = Tree::new(&mut file);
     tree.refuse_circles(&file)?;
-    let titles: Arc<[Box<str>]> = std::mem::take(&mut file.titles).into();
+    let titles = std::mem::take(&mut file.titles).into_list();
     let mut graphs = Vec::new();
     let mut nodes_left = MOST_NODES;
     for (cluster, _) in (0..).zip(&tree.is_root).filter(|(_, is_root)| **is_root) {
@@ -116,7 +116,7 @@ impl Tree {
     }
 
     /// Refuses graphs that are in no graph of the file but in one another.
-    fn refuse_circles(&self, file: &RawFile) -> Result<(), DotError> {
+    fn refuse_circles(&self, file: &RawFile) -> Result<(), ReadError> {
         let mut reached = self.is_root.clone();
         let mut pending: Vec<u32> = (0..)
             .zip(&reached)
@@ -139,7 +139,7 @@ impl Tree {
         let mut left = left.filter(|(cluster, reached)| !**reached && !cluster.nodes.is_empty());
         match left.next() {
             None => Ok(()),
-            Some((cluster, _)) => Err(DotError::whole(format!(
+            Some((cluster, _)) => Err(ReadError::whole(format!(
                 "{} is a child graph of itself, directly or through others, so no graph can be \
                  launched that has it",
                 cluster.name
@@ -148,7 +148,7 @@ impl Tree {
     }
 
     /// One graph with all that is in it.
-    fn graph(&self, file: &RawFile, root: u32, nodes_left: &mut usize) -> Result<Graph, DotError> {
+    fn graph(&self, file: &RawFile, root: u32, nodes_left: &mut usize) -> Result<Graph, ReadError> {
         let mut builder = Builder {
             tree: self,
             file,
@@ -217,7 +217,7 @@ struct Place {
 }
 
 impl Builder<'_> {
-    fn add(&mut self, root: u32) -> Result<(), DotError> {
+    fn add(&mut self, root: u32) -> Result<(), ReadError> {
         let mut frames = vec![Frame::new(vec![root], None)];
         let mut is_open = vec![false; self.file.clusters.len()];
         is_open[root as usize] = true;
@@ -240,7 +240,7 @@ impl Builder<'_> {
             };
             frame.next += 1;
             if *self.nodes_left < 2 {
-                return Err(DotError::whole(format!(
+                return Err(ReadError::whole(format!(
                     "more than {MOST_NODES} nodes, with child graphs counted as often as they are used"
                 )));
             }
@@ -253,7 +253,7 @@ impl Builder<'_> {
             for &child in children {
                 if std::mem::replace(&mut is_open[child as usize], true) {
                     let name = &self.file.clusters[child as usize].name;
-                    return Err(DotError::whole(format!(
+                    return Err(ReadError::whole(format!(
                         "{name} is a child graph of itself"
                     )));
                 }

@@ -1,10 +1,9 @@
 //! DOT's tokens, read from a stream so that a file of any size takes no more
 //! memory than its longest token.
 
-use std::fmt;
 use std::io::Read;
 
-use super::DotError;
+use crate::read_error::{Position, ReadError};
 
 /// How much is read at once.
 const CHUNK: usize = 1 << 16;
@@ -12,21 +11,6 @@ const CHUNK: usize = 1 << 16;
 /// The longest token: the label of a kernel node with a very long name is a few
 /// KiB. It bounds what an unclosed quote can take.
 const LONGEST_TOKEN: usize = 1 << 20;
-
-/// A place in the file, both counted from 1, columns in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Position {
-    /// The line.
-    pub line: u64,
-    /// The column.
-    pub column: u64,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
-}
 
 /// The kinds of tokens. The text of a name or a string is the lexer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +38,7 @@ pub(super) struct Lexer<R> {
     pub(super) token_at: Position,
     /// The text of the last word or string.
     pub(super) text: Vec<u8>,
-    failed: Option<DotError>,
+    failed: Option<ReadError>,
 }
 
 impl<R: Read> Lexer<R> {
@@ -70,7 +54,7 @@ impl<R: Read> Lexer<R> {
         }
     }
 
-    pub(super) fn next_token(&mut self) -> Result<Token, DotError> {
+    pub(super) fn next_token(&mut self) -> Result<Token, ReadError> {
         self.skip_space();
         self.token_at = self.here;
         self.text.clear();
@@ -98,7 +82,7 @@ impl<R: Read> Lexer<R> {
         String::from_utf8_lossy(&self.text)
     }
 
-    fn edge(&mut self) -> Result<Token, DotError> {
+    fn edge(&mut self) -> Result<Token, ReadError> {
         self.bump();
         match self.peek() {
             Some(b'>') => {
@@ -109,13 +93,13 @@ impl<R: Read> Lexer<R> {
         }
     }
 
-    fn word(&mut self) -> Result<Token, DotError> {
+    fn word(&mut self) -> Result<Token, ReadError> {
         let other = |byte: &u8| !(is_word(*byte) || *byte == b'.');
         self.take_until(|rest| rest.iter().position(other))?;
         Ok(Token::Word)
     }
 
-    fn quoted(&mut self) -> Result<Token, DotError> {
+    fn quoted(&mut self) -> Result<Token, ReadError> {
         self.bump();
         loop {
             self.take_until(|rest| memchr::memchr3(b'"', b'\\', b'\n', rest))?;
@@ -149,7 +133,7 @@ impl<R: Read> Lexer<R> {
 
     /// Takes the bytes before the first at which `end` says that others begin, many at
     /// once. There must be no line break among them, since only columns are counted.
-    fn take_until(&mut self, end: impl Fn(&[u8]) -> Option<usize>) -> Result<(), DotError> {
+    fn take_until(&mut self, end: impl Fn(&[u8]) -> Option<usize>) -> Result<(), ReadError> {
         loop {
             let rest = self.chunk.get(self.next..).unwrap_or(&[]);
             let end = end(rest);
@@ -167,7 +151,7 @@ impl<R: Read> Lexer<R> {
 
     /// Skips whole lines up to one that begins with `digraph`, and that word. Says how
     /// many lines with text were skipped; `None` where no line begins so.
-    pub(super) fn skip_to_digraph(&mut self) -> Result<Option<u64>, DotError> {
+    pub(super) fn skip_to_digraph(&mut self) -> Result<Option<u64>, ReadError> {
         const KEYWORD: &[u8] = b"digraph";
         let mut skipped = 0;
         loop {
@@ -233,7 +217,8 @@ impl<R: Read> Lexer<R> {
                 Ok(count) => break count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.failed = Some(DotError::at(self.here, format!("cannot read on: {error}")));
+                    self.failed =
+                        Some(ReadError::at(self.here, format!("cannot read on: {error}")));
                     break 0;
                 }
             }
@@ -243,9 +228,9 @@ impl<R: Read> Lexer<R> {
     }
 
     /// Why the file ends here: a read that failed, else `what`.
-    fn ended(&self, at: Position, what: &str) -> DotError {
+    fn ended(&self, at: Position, what: &str) -> ReadError {
         let failed = self.failed.clone();
-        failed.unwrap_or_else(|| DotError::at(at, what))
+        failed.unwrap_or_else(|| ReadError::at(at, what))
     }
 
     /// Steps over the byte that [`peek`](Self::peek) gave.
@@ -259,28 +244,28 @@ impl<R: Read> Lexer<R> {
         self.next += 1;
     }
 
-    fn push(&mut self, byte: u8) -> Result<(), DotError> {
+    fn push(&mut self, byte: u8) -> Result<(), ReadError> {
         self.text.push(byte);
         self.bump();
         self.check_length()
     }
 
-    fn check_length(&self) -> Result<(), DotError> {
+    fn check_length(&self) -> Result<(), ReadError> {
         if self.text.len() > LONGEST_TOKEN {
             let what = format!(
                 "a name or string of more than {LONGEST_TOKEN} bytes; is a quote not closed?"
             );
-            return Err(DotError::at(self.token_at, what));
+            return Err(ReadError::at(self.token_at, what));
         }
         Ok(())
     }
 
-    fn unexpected(&self, byte: u8) -> DotError {
+    fn unexpected(&self, byte: u8) -> ReadError {
         let shown = match byte {
             b'!'..=b'~' => format!("`{}`", char::from(byte)),
             _ => format!("the byte 0x{byte:02x}"),
         };
-        DotError::at(
+        ReadError::at(
             self.here,
             format!("{shown} where a dump has no such character"),
         )

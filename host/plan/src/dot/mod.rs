@@ -16,51 +16,11 @@ mod label;
 mod lexer;
 mod parser;
 
-use std::fmt;
 use std::io::Read;
 
-use safe_io::visible;
-
-pub use lexer::Position;
-
-use super::graph::Graph;
+use crate::graph::Graph;
+use crate::read_error::ReadError;
 use collect::Collector;
-
-/// Why a file cannot be read as a dump, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DotError {
-    /// Where in the file, if it is about a place.
-    pub at: Option<Position>,
-    /// What is wrong.
-    pub what: String,
-}
-
-impl DotError {
-    fn at(at: Position, what: impl Into<String>) -> Self {
-        Self {
-            at: Some(at),
-            what: visible::line(&what.into()).into_owned(),
-        }
-    }
-
-    fn whole(what: impl Into<String>) -> Self {
-        Self {
-            at: None,
-            what: visible::line(&what.into()).into_owned(),
-        }
-    }
-}
-
-impl fmt::Display for DotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            Some(at) => write!(f, "{at}: {}", self.what),
-            None => f.write_str(&self.what),
-        }
-    }
-}
-
-impl std::error::Error for DotError {}
 
 /// Reads all graphs of one file. A child graph's nodes become part of the graph
 /// that contains it, between two nodes that stand for its begin and end.
@@ -69,7 +29,7 @@ impl std::error::Error for DotError {}
 ///
 /// Text that is no DOT or was cut off, a dump without the sizes and addresses that
 /// only the verbose flag writes, numbers beyond 64 bits.
-pub fn read(input: impl Read, origin: &str) -> Result<Vec<Graph>, DotError> {
+pub fn read(input: impl Read, origin: &str) -> Result<Vec<Graph>, ReadError> {
     let mut collector = Collector::new(origin);
     parser::parse(input, &mut collector)?;
     Ok(collector.into_graphs())

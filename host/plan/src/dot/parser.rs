@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::DotError;
 use super::collect::Collector;
-use super::lexer::{Lexer, Position, Token};
+use super::lexer::{Lexer, Token};
+use crate::read_error::{Position, ReadError};
 
 /// What a node statement says that matters here.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Attributes {
 }
 
 /// Reads a whole file into the collector.
-pub(super) fn parse<R: Read>(input: R, collector: &mut Collector) -> Result<(), DotError> {
+pub(super) fn parse<R: Read>(input: R, collector: &mut Collector) -> Result<(), ReadError> {
     let mut parser = Parser {
         lexer: Lexer::new(input),
         held: None,
@@ -45,21 +45,21 @@ struct Parser<R> {
 }
 
 impl<R: Read> Parser<R> {
-    fn file(&mut self, collector: &mut Collector) -> Result<(), DotError> {
+    fn file(&mut self, collector: &mut Collector) -> Result<(), ReadError> {
         let mut graphs = 0_usize;
         while let Some(skipped) = self.lexer.skip_to_digraph()? {
             self.graph(skipped, collector)?;
             graphs += 1;
         }
         if graphs == 0 {
-            return Err(DotError::whole(
+            return Err(ReadError::whole(
                 "this is no dump: no line begins with `digraph`, as in `digraph dot {`",
             ));
         }
         Ok(())
     }
 
-    fn graph(&mut self, skipped: u64, collector: &mut Collector) -> Result<(), DotError> {
+    fn graph(&mut self, skipped: u64, collector: &mut Collector) -> Result<(), ReadError> {
         let mut name = Vec::new();
         let mut token = self.next()?;
         if is_id(token) {
@@ -75,7 +75,7 @@ impl<R: Read> Parser<R> {
         collector.end_file_graph()
     }
 
-    fn statements(&mut self, collector: &mut Collector) -> Result<(), DotError> {
+    fn statements(&mut self, collector: &mut Collector) -> Result<(), ReadError> {
         let mut name = Vec::new();
         let mut attributes = Attributes::default();
         while let Some(&opened) = self.open.last() {
@@ -131,7 +131,7 @@ impl<R: Read> Parser<R> {
         collector: &mut Collector,
         name: &mut Vec<u8>,
         attributes: &mut Attributes,
-    ) -> Result<(), DotError> {
+    ) -> Result<(), ReadError> {
         let at = self.lexer.token_at;
         self.id(name);
         let mut token = self.next()?;
@@ -164,7 +164,7 @@ impl<R: Read> Parser<R> {
         Ok(())
     }
 
-    fn assignment(&mut self, name: &[u8], collector: &mut Collector) -> Result<(), DotError> {
+    fn assignment(&mut self, name: &[u8], collector: &mut Collector) -> Result<(), ReadError> {
         let token = self.next()?;
         if !is_id(token) {
             return Err(self.error("a value should follow `=`"));
@@ -178,7 +178,7 @@ impl<R: Read> Parser<R> {
     }
 
     /// Reads `[...]`, any number of them; returns whether there was one.
-    fn attributes(&mut self, attributes: &mut Attributes) -> Result<bool, DotError> {
+    fn attributes(&mut self, attributes: &mut Attributes) -> Result<bool, ReadError> {
         attributes.has_label = false;
         attributes.shape.clear();
         let mut any = false;
@@ -210,7 +210,7 @@ impl<R: Read> Parser<R> {
         }
     }
 
-    fn value_of(&mut self, attributes: &mut Attributes) -> Result<(), DotError> {
+    fn value_of(&mut self, attributes: &mut Attributes) -> Result<(), ReadError> {
         let token = self.next()?;
         if token != Token::Punctuation(b'=') {
             self.held = Some(token);
@@ -237,7 +237,7 @@ impl<R: Read> Parser<R> {
         self.lexer.text.clone_into(text);
     }
 
-    fn next(&mut self) -> Result<Token, DotError> {
+    fn next(&mut self) -> Result<Token, ReadError> {
         match self.held.take() {
             Some(token) => Ok(token),
             None => self.lexer.next_token(),
@@ -249,8 +249,8 @@ impl<R: Read> Parser<R> {
         self.lexer.text == keyword.as_bytes()
     }
 
-    fn error(&self, what: impl Into<String>) -> DotError {
-        DotError::at(self.lexer.token_at, what)
+    fn error(&self, what: impl Into<String>) -> ReadError {
+        ReadError::at(self.lexer.token_at, what)
     }
 }
 

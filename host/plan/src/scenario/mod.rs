@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-pub use read::{ScenarioError, read};
+pub use read::read;
 pub use write::write;
 
 use super::graph::{Freed, Graph, Kind, Node, NodeIndex};
@@ -174,13 +174,8 @@ impl Scenario {
             .instances
             .iter()
             .position(|instance| instance.name == graph)?;
-        let (index, _) = self.instances[instance]
-            .graph
-            .indexed()
-            .find(|(_, candidate)| {
-                candidate.name.is(node) && matches!(candidate.kind, Kind::Alloc { .. })
-            })?;
-        Some((instance, index))
+        let node = self.instances[instance].graph.find_allocation(node)?;
+        Some((instance, node))
     }
 
     /// For free nodes of dumps that name an address of another graph: which

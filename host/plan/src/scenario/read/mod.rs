@@ -1,7 +1,8 @@
 //! From TOML to a scenario; what is wrong is said with line and column.
 
+mod steps;
+
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,31 +11,14 @@ use bytesize::ByteSize;
 use safe_io::visible;
 use toml::Spanned;
 
-use super::file::{GraphEntry, NodeEntry, ScenarioFile, Size, StepEntry, StreamName};
-use super::{FORMAT, Instance, MOST_OBJECTS, Scenario, Step};
+use super::file::{GraphEntry, NodeEntry, ScenarioFile, Size};
+use super::{FORMAT, Instance, MOST_OBJECTS, Scenario};
 use crate::graph::{
-    Dependencies, Freed, Graph, Kind, Location, MOST_NODES, Node, NodeIndex, Place, Use, Work,
+    Dependencies, Freed, Graph, Kind, Location, MOST_NODES, Node, NodeIndex, Place, Titles, Use,
+    Work,
 };
-
-/// Why a text is no scenario, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioError {
-    /// Line and column, counted from 1.
-    pub at: Option<(usize, usize)>,
-    /// What is wrong, one line.
-    pub what: String,
-}
-
-impl fmt::Display for ScenarioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            Some((line, column)) => write!(f, "{line}:{column}: {}", self.what),
-            None => f.write_str(&self.what),
-        }
-    }
-}
-
-impl std::error::Error for ScenarioError {}
+use crate::read_error::{Position, ReadError};
+use steps::{Families, stream_of};
 
 /// The longest spin time: longer ones would only be waited for.
 const LONGEST_SPIN: Duration = Duration::from_secs(60);
@@ -44,20 +28,23 @@ const LONGEST_SPIN: Duration = Duration::from_secs(60);
 /// # Errors
 ///
 /// Text that is no TOML or not of this form, names that are not there or twice.
-pub fn read(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
-    let file: ScenarioFile = toml::from_str(text).map_err(|error| ScenarioError {
+pub fn read(text: &str, origin: &str) -> Result<Scenario, ReadError> {
+    let file: ScenarioFile = toml::from_str(text).map_err(|error| ReadError {
         at: error.span().map(|span| place(text, span.start)),
-        what: visible::line(error.message()).into_owned(),
+        ..ReadError::whole(error.message())
     })?;
     Reader { text, origin }.scenario(&file)
 }
 
-/// Line and column of a byte, counted from 1.
-fn place(text: &str, byte: usize) -> (usize, usize) {
+/// The line and column of a byte.
+fn place(text: &str, byte: usize) -> Position {
     let before = text.get(..byte).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1) + 1;
-    (line, column)
+    Position {
+        line: line as u64,
+        column: column as u64,
+    }
 }
 
 struct Reader<'t> {
@@ -65,11 +52,8 @@ struct Reader<'t> {
     origin: &'t str,
 }
 
-/// The graphs that a name in the schedule means.
-type Families<'f> = BTreeMap<&'f str, Range<usize>>;
-
 impl Reader<'_> {
-    fn scenario(&self, file: &ScenarioFile) -> Result<Scenario, ScenarioError> {
+    fn scenario(&self, file: &ScenarioFile) -> Result<Scenario, ReadError> {
         if *file.scenario.get_ref() != FORMAT {
             let what = format!("this program reads scenarios of version {FORMAT}");
             return Err(self.error(&file.scenario.span(), what));
@@ -128,15 +112,15 @@ impl Reader<'_> {
                 named - 1,
                 scenario.streams
             );
-            return Err(ScenarioError {
+            return Err(ReadError {
                 at: fixed.map(|s| place(self.text, s.span().start)),
-                what,
+                ..ReadError::whole(what)
             });
         }
         Ok(scenario)
     }
 
-    fn graph(&self, entry: &GraphEntry) -> Result<Graph, ScenarioError> {
+    fn graph(&self, entry: &GraphEntry) -> Result<Graph, ReadError> {
         let name = entry.name.get_ref();
         if name.is_empty() || name.contains(['.', '[', ']']) || !visible::is_plain(name) {
             return Err(self.error(
@@ -160,8 +144,11 @@ impl Reader<'_> {
                 return Err(self.error(&name.span(), format!("a second node {}", name.get_ref())));
             }
         }
-        let mut titles = Titles::default();
-        let mut freed = vec![false; entry.nodes.len()];
+        let mut collected = Collected {
+            titles: Titles::default(),
+            elsewhere: Vec::new(),
+            is_freed: vec![false; entry.nodes.len()],
+        };
         let (mut nodes, mut edges, mut uses) = (Vec::new(), Vec::new(), Vec::new());
         // The child graphs that have begun, each with its place in the text.
         let mut open: Vec<(NodeIndex, Range<usize>)> = Vec::new();
@@ -174,7 +161,7 @@ impl Reader<'_> {
                     || self.error(&span, format!("there is no node {name} in this graph"));
                 places.get(name).copied().ok_or_else(missing)
             };
-            let (kind, title) = self.kind(node, &span, &places, entry, &mut freed, &mut titles)?;
+            let (kind, title) = self.kind(node, &span, &places, entry, &mut collected)?;
             if let Some(name) = &node.ends {
                 let begin = find(name)?;
                 if open.pop().is_none_or(|(innermost, _)| innermost != begin) {
@@ -191,8 +178,7 @@ impl Reader<'_> {
             }
             for name in node.uses.iter() {
                 let allocation = find(name)?;
-                let used = entry.nodes.get(allocation as usize);
-                if used.is_none_or(|used| used.get_ref().alloc.is_none()) {
+                if !is_alloc(entry, allocation) {
                     return Err(self.error(&span, format!("{name} is no alloc node")));
                 }
                 uses.push(Use {
@@ -218,8 +204,8 @@ impl Reader<'_> {
             nodes,
             uses,
             child_graphs,
-            titles: titles.list.into(),
-            elsewhere: titles.elsewhere,
+            titles: collected.titles.into_list(),
+            elsewhere: collected.elsewhere,
             auto_free: entry.auto_free,
             spin: self.spin(entry.spin.as_ref())?,
             notes: Vec::new(),
@@ -232,9 +218,8 @@ impl Reader<'_> {
         span: &Range<usize>,
         places: &HashMap<&str, NodeIndex>,
         entry: &GraphEntry,
-        freed: &mut [bool],
-        titles: &mut Titles,
-    ) -> Result<(Kind, Option<u32>), ScenarioError> {
+        collected: &mut Collected,
+    ) -> Result<(Kind, Option<u32>), ReadError> {
         if node.spin.is_some() && node.kernel.is_none() {
             return Err(self.error(span, "only a kernel has a spin time"));
         }
@@ -257,36 +242,33 @@ impl Reader<'_> {
                     let what = format!("there is no node {} in this graph", name.get_ref());
                     return match foreign {
                         true => {
-                            let place = titles.elsewhere.len() as u32;
-                            titles.elsewhere.push(name.get_ref().as_str().into());
+                            let place = collected.elsewhere.len() as u32;
+                            collected.elsewhere.push(name.get_ref().as_str().into());
                             Ok((Kind::Free(Freed::Elsewhere(place)), None))
                         }
                         false => Err(self.error(&name.span(), what)),
                     };
                 };
-                let target = entry.nodes.get(allocation as usize);
-                if target.is_none_or(|target| target.get_ref().alloc.is_none()) {
+                if !is_alloc(entry, allocation) {
                     let what = format!("{} is no alloc node", name.get_ref());
                     return Err(self.error(&name.span(), what));
                 }
-                let again = freed
-                    .get_mut(allocation as usize)
-                    .map(|f| std::mem::replace(f, true));
-                let kind = match again {
-                    Some(true) => Freed::Again(allocation),
-                    _ => Freed::Here(allocation),
+                let is_freed = &mut collected.is_freed[allocation as usize];
+                let freed = match std::mem::replace(is_freed, true) {
+                    true => Freed::Again(allocation),
+                    false => Freed::Here(allocation),
                 };
-                Ok((Kind::Free(kind), None))
+                Ok((Kind::Free(freed), None))
             }
             (None, None, Some(title), None) => {
                 let spin = self.spin(node.spin.as_ref())?;
                 let spin_ns = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
-                Ok((Kind::Kernel { spin_ns }, titles.of(title)))
+                Ok((Kind::Kernel { spin_ns }, collected.titles.number(title)))
             }
             (None, None, None, Some(title)) => {
                 let work = work(title);
                 let title = if work == Work::Unknown {
-                    titles.of(title)
+                    collected.titles.number(title)
                 } else {
                     None
                 };
@@ -301,7 +283,7 @@ impl Reader<'_> {
         &self,
         file: &ScenarioFile,
         scenario: &Scenario,
-    ) -> Result<(), ScenarioError> {
+    ) -> Result<(), ReadError> {
         let nodes = file.graph.iter().flat_map(|graph| &graph.get_ref().nodes);
         for name in nodes.filter_map(|node| node.get_ref().free.as_ref()) {
             let has_dot = name.get_ref().contains('.');
@@ -318,126 +300,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn step(
-        &self,
-        entry: &Spanned<StepEntry>,
-        families: &Families<'_>,
-        scenario: &mut Scenario,
-    ) -> Result<(), ScenarioError> {
-        let span = entry.span();
-        let step = entry.get_ref();
-        let times = step.times.unwrap_or(1);
-        let before = scenario.steps.len();
-        let mut once = Vec::new();
-        let graphs = |name: &str| self.instances(name, families, scenario, &span);
-        let stream = |turn: usize| self.stream(step.stream.as_ref(), turn, &span);
-        let at = step.stream.is_some();
-        match (
-            &step.launch,
-            &step.upload,
-            &step.wait,
-            &step.free,
-            &step.destroy,
-            step.trim,
-        ) {
-            (Some(name), None, None, None, None, None) => {
-                for (turn, instance) in graphs(name)?.enumerate() {
-                    once.push(Step::Launch {
-                        instance,
-                        stream: stream(turn)?,
-                    });
-                }
-            }
-            (None, Some(name), None, None, None, None) => {
-                for (turn, instance) in graphs(name)?.enumerate() {
-                    once.push(Step::Upload {
-                        instance,
-                        stream: stream(turn)?,
-                    });
-                }
-            }
-            (None, None, Some(wait), None, None, None) if !at => once.push(match wait {
-                StreamName::Word(word) if word == "all" => Step::Wait { stream: None },
-                wait => Step::Wait {
-                    stream: Some(self.stream(Some(wait), 0, &span)?),
-                },
-            }),
-            (None, None, None, Some(name), None, None) => {
-                let (graph, node) = name.split_once('.').unwrap_or((name, ""));
-                for (turn, instance) in graphs(graph)?.enumerate() {
-                    let built = scenario.instances.get(instance).map(|built| &*built.graph);
-                    let found = built.and_then(|graph| {
-                        graph
-                            .indexed()
-                            .find(|(_, n)| n.name.is(node) && matches!(n.kind, Kind::Alloc { .. }))
-                    });
-                    let Some((node, _)) = found else {
-                        return Err(self.error(&span, format!("there is no allocation {name}")));
-                    };
-                    let stream = if at { Some(stream(turn)?) } else { None };
-                    once.push(Step::Free {
-                        instance,
-                        node,
-                        stream,
-                    });
-                }
-            }
-            (None, None, None, None, Some(name), None) if !at => {
-                once.extend(graphs(name)?.map(|instance| Step::Destroy { instance }));
-            }
-            (None, None, None, None, None, Some(true)) if !at => once.push(Step::Trim),
-            _ => {
-                let what = "a step has one of launch, upload, wait, free, destroy and trim = true, \
-                            and a stream only with launch, upload and free";
-                return Err(self.error(&span, what));
-            }
-        }
-        if times == 0 || once.len().saturating_mul(times) > MOST_OBJECTS - before {
-            return Err(self.error(&span, format!("1 to {MOST_OBJECTS} steps in all")));
-        }
-        for _ in 0..times {
-            scenario.steps.extend_from_slice(&once);
-        }
-        Ok(())
-    }
-
-    /// `g`: all of them; `g[3]`: that one.
-    fn instances(
-        &self,
-        name: &str,
-        families: &Families<'_>,
-        scenario: &Scenario,
-        span: &Range<usize>,
-    ) -> Result<Range<usize>, ScenarioError> {
-        if let Some(range) = families.get(name) {
-            return Ok(range.clone());
-        }
-        let one = scenario
-            .instances
-            .iter()
-            .position(|instance| instance.name == name);
-        one.map(|one| one..one + 1)
-            .ok_or_else(|| self.error(span, format!("there is no graph {name}")))
-    }
-
-    fn stream(
-        &self,
-        name: Option<&StreamName>,
-        turn: usize,
-        span: &Range<usize>,
-    ) -> Result<usize, ScenarioError> {
-        match name {
-            None => Ok(0),
-            Some(StreamName::Number(number)) if *number < MOST_OBJECTS => Ok(*number),
-            Some(StreamName::Word(word)) if word == "each" => Ok(turn),
-            Some(_) => Err(self.error(
-                span,
-                "a stream is a number, or \"each\" with launch, upload and free",
-            )),
-        }
-    }
-
-    fn location(&self, node: &NodeEntry) -> Result<Location, ScenarioError> {
+    fn location(&self, node: &NodeEntry) -> Result<Location, ReadError> {
         let place = match (&node.device, &node.place) {
             (None, None) => Place::Device(0),
             (Some(device), None) => Place::Device(*device.get_ref()),
@@ -459,7 +322,7 @@ impl Reader<'_> {
         })
     }
 
-    fn size(&self, size: &Spanned<Size>) -> Result<u64, ScenarioError> {
+    fn size(&self, size: &Spanned<Size>) -> Result<u64, ReadError> {
         match size.get_ref() {
             Size::Bytes(bytes) => Ok(*bytes),
             Size::Text(text) => {
@@ -475,7 +338,7 @@ impl Reader<'_> {
         }
     }
 
-    fn spin(&self, spin: Option<&Spanned<String>>) -> Result<Duration, ScenarioError> {
+    fn spin(&self, spin: Option<&Spanned<String>>) -> Result<Duration, ReadError> {
         let Some(spin) = spin else {
             return Ok(Duration::ZERO);
         };
@@ -488,20 +351,22 @@ impl Reader<'_> {
         }
     }
 
-    fn error(&self, span: &Range<usize>, what: impl Into<String>) -> ScenarioError {
-        ScenarioError {
-            at: Some(place(self.text, span.start)),
-            what: visible::line(&what.into()).into_owned(),
-        }
+    fn error(&self, span: &Range<usize>, what: impl Into<String>) -> ReadError {
+        ReadError::at(place(self.text, span.start), what)
     }
 }
 
-fn stream_of(step: &Step) -> Option<usize> {
-    match *step {
-        Step::Launch { stream, .. } | Step::Upload { stream, .. } => Some(stream),
-        Step::Wait { stream } | Step::Free { stream, .. } => stream,
-        Step::Trim | Step::Destroy { .. } => None,
-    }
+/// What reading the nodes of a graph collects beside them.
+struct Collected {
+    titles: Titles,
+    /// The allocations of other graphs that free nodes name.
+    elsewhere: Vec<Box<str>>,
+    /// Whether a free node before this one names the alloc node.
+    is_freed: Vec<bool>,
+}
+
+fn is_alloc(entry: &GraphEntry, node: NodeIndex) -> bool {
+    entry.nodes[node as usize].get_ref().alloc.is_some()
 }
 
 /// Places of memory that are no GPU.
@@ -530,28 +395,4 @@ pub(super) const WORK_WORDS: [(&str, Work); 11] = [
 fn work(word: &str) -> Work {
     let known = WORK_WORDS.iter().find(|(known, _)| *known == word);
     known.map_or(Work::Unknown, |(_, work)| *work)
-}
-
-#[derive(Default)]
-struct Titles {
-    /// The allocations of other graphs that free nodes name.
-    elsewhere: Vec<Box<str>>,
-    list: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32>,
-}
-
-impl Titles {
-    fn of(&mut self, title: &str) -> Option<u32> {
-        (!title.is_empty()).then(|| self.number(&visible::line(title)))
-    }
-
-    fn number(&mut self, title: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(title) {
-            return number;
-        }
-        let number = self.list.len() as u32;
-        self.list.push(title.into());
-        self.numbers.insert(title.into(), number);
-        number
-    }
 }
