@@ -4,6 +4,43 @@
 //! `c_api`. Each method is one function of the runtime. They are grouped by topic:
 //! `device`, `streams`, `memory`, `stream_ordered`, `contents`, `graphs`, `capture`,
 //! `launch`, `kernels`.
+//!
+//! Errors are given as the numbers of `cudaError_t`, which are mostly also those of
+//! `CUresult`:
+//!
+//! | number | name |
+//! |---|---|
+//! | 1 | cudaErrorInvalidValue |
+//! | 2 | cudaErrorMemoryAllocation |
+//! | 9 | cudaErrorInvalidConfiguration |
+//! | 21 | cudaErrorInvalidMemcpyDirection |
+//! | 98 | cudaErrorInvalidDeviceFunction |
+//! | 100 | cudaErrorNoDevice |
+//! | 101 | cudaErrorInvalidDevice |
+//! | 201 | cudaErrorDeviceUninitialized |
+//! | 209 | cudaErrorNoKernelImageForDevice |
+//! | 215 | cudaErrorUnsupportedLimit |
+//! | 218 | cudaErrorInvalidPtx |
+//! | 222 | cudaErrorUnsupportedPtxVersion |
+//! | 400 | cudaErrorInvalidResourceHandle |
+//! | 401 | cudaErrorIllegalState |
+//! | 500 | cudaErrorSymbolNotFound |
+//! | 600 | cudaErrorNotReady |
+//! | 709 | cudaErrorContextIsDestroyed |
+//! | 712 | cudaErrorHostMemoryAlreadyRegistered |
+//! | 713 | cudaErrorHostMemoryNotRegistered |
+//! | 720 | cudaErrorCooperativeLaunchTooLarge |
+//! | 801 | cudaErrorNotSupported |
+//! | 900 | cudaErrorStreamCaptureUnsupported |
+//! | 901 | cudaErrorStreamCaptureInvalidated |
+//! | 902 | cudaErrorStreamCaptureMerge |
+//! | 903 | cudaErrorStreamCaptureUnmatched |
+//! | 904 | cudaErrorStreamCaptureUnjoined |
+//! | 905 | cudaErrorStreamCaptureIsolation |
+//! | 906 | cudaErrorStreamCaptureImplicit |
+//! | 907 | cudaErrorCapturedEvent |
+//! | 908 | cudaErrorStreamCaptureWrongThread |
+//! | 910 | cudaErrorGraphExecUpdateFailure |
 
 mod capture;
 mod conditional;

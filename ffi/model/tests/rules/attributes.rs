@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use crate::program::{INVALID_DEVICE, INVALID_VALUE, MIB, OK, Program};
 use cudart_ffi::types::*;
 
-const UNIT: u64 = 64 * MIB;
+const SIZE: u64 = 64 * MIB;
 
 fn set(p: &Program, device: c_int, attribute: u32, mut value: u64) -> i32 {
     // SAFETY: a u64 of this function.
@@ -33,17 +33,17 @@ fn r47_the_attributes_are_numbers_0_to_3() {
 #[test]
 fn r49_m12_only_the_high_marks_can_be_set_and_only_to_0() {
     let p = Program::new();
-    let exec = p.instantiate(p.usual_graph(UNIT, 1).0);
+    let exec = p.instantiate(p.usual_graph(SIZE, 1).0);
     assert_eq!(p.launch(exec, p.stream()), OK);
     p.sync();
     p.trim();
-    assert_eq!(p.attributes(), [0, UNIT, 0, UNIT]);
+    assert_eq!(p.attributes(), [0, SIZE, 0, SIZE]);
     for attribute in [0, 2, 7] {
         assert_eq!(set(&p, 0, attribute, 0), INVALID_VALUE);
     }
     for attribute in [1, 3] {
         assert_eq!(set(&p, 0, attribute, 5), INVALID_VALUE);
-        assert_eq!(p.try_attribute(0, attribute), Ok(UNIT));
+        assert_eq!(p.try_attribute(0, attribute), Ok(SIZE));
         assert_eq!(set(&p, 0, attribute, 0), OK);
         assert_eq!(p.try_attribute(0, attribute), Ok(0));
     }

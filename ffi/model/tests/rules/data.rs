@@ -7,7 +7,7 @@ use crate::program::{INVALID_VALUE, MIB, NOT_SUPPORTED, OK, Program};
 use cudart_ffi::types::*;
 use cudart_model::memory::contents::NEVER_WRITTEN;
 
-const UNIT: u64 = 64 * MIB;
+const SIZE: u64 = 64 * MIB;
 const CAPTURE_UNSUPPORTED: i32 = 900;
 const CAPTURE_INVALIDATED: i32 = 901;
 
@@ -202,7 +202,7 @@ fn r8_the_contents_of_an_unfreed_allocation_stay_after_the_launch() {
     let p = Program::new();
     let (kernel, input) = (p.squares(), p.plain());
     p.write(input, &[1, 2, 3]);
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, cudaStream_t::NULL), OK);
     assert_eq!(
@@ -247,7 +247,7 @@ fn r17_a_captured_allocation_is_an_alloc_node_of_the_graph() {
     let p = Program::new();
     let stream = p.stream();
     assert_eq!(p.begin_capture(stream), OK);
-    let address = p.malloc_async(UNIT, stream).unwrap();
+    let address = p.malloc_async(SIZE, stream).unwrap();
     assert_eq!(p.free_async(address, stream), OK);
     let graph = p.end_capture(stream).unwrap();
     assert_eq!(
@@ -261,7 +261,7 @@ fn r17_a_captured_allocation_is_an_alloc_node_of_the_graph() {
     assert_eq!(p.try_instantiate(graph, 0), Err(NOT_SUPPORTED));
     for _ in 0..2 {
         assert_eq!(p.launch(exec, stream), OK);
-        assert_eq!(p.used(), UNIT);
+        assert_eq!(p.used(), SIZE);
     }
     assert_eq!(
         p.free(address),
@@ -298,9 +298,9 @@ fn r17_a_call_that_cannot_be_captured_invalidates_the_capture() {
     let stream = p.stream();
     assert_eq!(p.begin_capture(cudaStream_t::NULL), CAPTURE_UNSUPPORTED);
     assert_eq!(p.begin_capture(stream), OK);
-    p.malloc_async(UNIT, stream).unwrap();
+    p.malloc_async(SIZE, stream).unwrap();
     assert_eq!(p.query(stream), CAPTURE_UNSUPPORTED);
-    assert_eq!(p.malloc_async(UNIT, stream), Err(CAPTURE_INVALIDATED));
+    assert_eq!(p.malloc_async(SIZE, stream), Err(CAPTURE_INVALIDATED));
     let graphs = p.model.live_objects().graphs;
     assert_eq!(p.end_capture(stream), Err(CAPTURE_INVALIDATED));
     assert_eq!(p.model.live_objects().graphs, graphs - 1);
@@ -313,36 +313,36 @@ fn r44_each_trim_affects_only_its_own_pool() {
     let stream = p.stream();
     p.keep_what_is_freed();
     let (free_before, _) = p.mem_info();
-    let address = p.malloc_async(UNIT, stream).unwrap();
-    assert_eq!(p.pool_attribute(cudaMemPoolAttr::USED_MEM_CURRENT), UNIT);
+    let address = p.malloc_async(SIZE, stream).unwrap();
+    assert_eq!(p.pool_attribute(cudaMemPoolAttr::USED_MEM_CURRENT), SIZE);
     assert_eq!(p.free_async(address, stream), OK);
     p.sync();
-    let exec = p.instantiate(p.usual_graph(UNIT, 1).0);
+    let exec = p.instantiate(p.usual_graph(SIZE, 1).0);
     assert_eq!(p.launch(exec, stream), OK);
     p.sync();
-    assert_eq!(free_before - p.mem_info().0, 2 * UNIT);
+    assert_eq!(free_before - p.mem_info().0, 2 * SIZE);
     p.trim();
     assert_eq!(p.used(), 0);
     assert_eq!(
         p.pool_attribute(cudaMemPoolAttr::RESERVED_MEM_CURRENT),
-        UNIT
+        SIZE
     );
     assert_eq!(p.launch(exec, stream), OK);
     // SAFETY: handles are looked up.
     assert_eq!(unsafe { p.f().cudaMemPoolTrimTo(p.pool(), 0) }.0, OK);
     assert_eq!(p.pool_attribute(cudaMemPoolAttr::RESERVED_MEM_CURRENT), 0);
-    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.used(), SIZE);
 }
 
 #[test]
 fn without_a_threshold_the_pool_returns_memory_at_the_next_synchronization() {
     let p = Program::new();
     let stream = p.stream();
-    let address = p.malloc_async(UNIT, stream).unwrap();
+    let address = p.malloc_async(SIZE, stream).unwrap();
     p.sync();
     assert_eq!(
         p.pool_attribute(cudaMemPoolAttr::RESERVED_MEM_CURRENT),
-        UNIT
+        SIZE
     );
     assert_eq!(p.free_async(address, stream), OK);
     assert_eq!(p.free_async(address, stream), INVALID_VALUE);

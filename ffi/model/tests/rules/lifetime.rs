@@ -3,7 +3,7 @@
 use crate::program::{INVALID_VALUE, MIB, OK, Program};
 use cudart_ffi::types::*;
 
-const UNIT: u64 = 64 * MIB;
+const SIZE: u64 = 64 * MIB;
 
 fn memset(p: &Program, address: *mut std::ffi::c_void) -> i32 {
     // SAFETY: the address is only looked up.
@@ -14,7 +14,7 @@ fn memset(p: &Program, address: *mut std::ffi::c_void) -> i32 {
 fn r8_each_launch_creates_the_allocation_again() {
     let p = Program::new();
     let stream = p.stream();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     for _ in 0..3 {
         assert_eq!(p.launch(exec, stream), OK);
@@ -29,7 +29,7 @@ fn r8_each_launch_creates_the_allocation_again() {
 fn r9_cuda_free_is_immediate_and_cuda_free_async_is_in_stream_order() {
     let p = Program::new();
     let (stream, other) = (p.stream(), p.stream());
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, stream), OK);
     p.sync();
@@ -40,13 +40,13 @@ fn r9_cuda_free_is_immediate_and_cuda_free_async_is_in_stream_order() {
     assert_eq!(p.launch(exec, stream), OK);
     // The stream of the free is busy for a long time, and the memory stays in use until
     // then.
-    let (long, _) = p.usual_graph(UNIT, 50_000);
+    let (long, _) = p.usual_graph(SIZE, 50_000);
     let long = p.instantiate(long);
     p.sync();
     assert_eq!(p.launch(long, other), OK);
     assert_eq!(p.free_async(address, other), OK);
     p.trim();
-    assert_eq!(p.used(), 2 * UNIT);
+    assert_eq!(p.used(), 2 * SIZE);
     p.sync();
     p.trim();
     assert_eq!(p.used(), 0);
@@ -55,7 +55,7 @@ fn r9_cuda_free_is_immediate_and_cuda_free_async_is_in_stream_order() {
 #[test]
 fn r13_an_allocation_freed_in_its_own_graph_cannot_be_freed_elsewhere() {
     let p = Program::new();
-    let (graph, address) = p.usual_graph(UNIT, 1);
+    let (graph, address) = p.usual_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, p.stream()), OK);
     p.sync();
@@ -69,7 +69,7 @@ fn r13_an_allocation_freed_in_its_own_graph_cannot_be_freed_elsewhere() {
 fn r14_a_free_node_in_another_graph_frees_the_allocation() {
     let p = Program::new();
     let stream = p.stream();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let freeing = p.graph();
     p.free_node(freeing, &[], address);
     let (exec, freeing) = (p.instantiate(graph), p.instantiate(freeing));
@@ -87,7 +87,7 @@ fn r14_a_free_node_in_another_graph_frees_the_allocation() {
 fn r15_free_nodes_cannot_be_in_the_owner_and_in_another_graph() {
     let p = Program::new();
     let graph = p.graph();
-    let (alloc, address) = p.alloc(graph, &[], UNIT);
+    let (alloc, address) = p.alloc(graph, &[], SIZE);
     let (other, third) = (p.graph(), p.graph());
     let free = p.free_node(other, &[], address);
     assert_eq!(p.try_free_node(other, &[free], address), Err(INVALID_VALUE));
@@ -102,14 +102,14 @@ fn r15_free_nodes_cannot_be_in_the_owner_and_in_another_graph() {
 #[test]
 fn r16_m6_destroying_graph_and_exec_does_not_free_allocations() {
     let p = Program::new();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, p.stream()), OK);
     p.sync();
     assert_eq!(p.exec_destroy(exec), OK);
     assert_eq!(p.graph_destroy(graph), OK);
     p.trim();
-    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.used(), SIZE);
     assert_eq!(p.model.live_objects().allocations, 1);
     assert_eq!(memset(&p, address), OK);
     assert_eq!(p.free(address), OK);
@@ -121,7 +121,7 @@ fn r16_m6_destroying_graph_and_exec_does_not_free_allocations() {
 #[test]
 fn m8_an_address_whose_graph_never_ran_cannot_be_freed() {
     let p = Program::new();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     assert_eq!(p.free(address), INVALID_VALUE);
     let exec = p.instantiate(graph);
     assert_eq!(p.free(address), INVALID_VALUE);
@@ -134,7 +134,7 @@ fn m8_an_address_whose_graph_never_ran_cannot_be_freed() {
 #[test]
 fn an_address_inside_an_allocation_cannot_be_freed() {
     let p = Program::new();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, p.stream()), OK);
     let inner = address.wrapping_byte_add(512);

@@ -3,21 +3,21 @@
 use crate::program::{INVALID_VALUE, MIB, OK, Program};
 use cudart_ffi::types::*;
 
-const UNIT: u64 = 64 * MIB;
+const SIZE: u64 = 64 * MIB;
 const AUTO_FREE: u64 = instantiate_flags::AUTO_FREE_ON_LAUNCH;
 
 #[test]
 fn r18_m7_relaunch_with_a_live_allocation_is_invalid_value_and_not_sticky() {
     let p = Program::new();
     let stream = p.stream();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.instantiate(graph);
     assert_eq!(p.launch(exec, stream), OK);
     assert_eq!(p.launch(exec, stream), INVALID_VALUE);
     // SAFETY: takes nothing.
     let last = || unsafe { p.f().cudaGetLastError() }.0;
     assert_eq!((last(), last()), (INVALID_VALUE, OK));
-    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.used(), SIZE);
     assert_eq!(p.free(address), OK);
     assert_eq!(p.launch(exec, stream), OK);
 }
@@ -26,18 +26,18 @@ fn r18_m7_relaunch_with_a_live_allocation_is_invalid_value_and_not_sticky() {
 fn r19_r20_m5_auto_free_frees_the_previous_launchs_allocation_but_not_the_current_one() {
     let p = Program::new();
     let stream = p.stream();
-    let (graph, address) = p.unfreed_graph(UNIT, 1);
+    let (graph, address) = p.unfreed_graph(SIZE, 1);
     let exec = p.try_instantiate(graph, AUTO_FREE).unwrap();
     for _ in 0..3 {
         assert_eq!(p.launch(exec, stream), OK);
-        assert_eq!(p.used(), UNIT);
+        assert_eq!(p.used(), SIZE);
     }
     assert_eq!(p.free(address), OK);
     assert_eq!(p.launch(exec, stream), OK);
     p.sync();
     assert_eq!(p.exec_destroy(exec), OK);
     p.trim();
-    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.used(), SIZE);
     assert_eq!(p.free(address), OK);
     p.trim();
     assert_eq!(p.used(), 0);
@@ -57,7 +57,7 @@ fn r21_auto_free_excludes_device_launch() {
 fn r22_an_exec_never_overlaps_itself_even_in_another_stream() {
     let p = Program::new();
     let (first, second) = (p.stream(), p.stream());
-    let (graph, _) = p.usual_graph(UNIT, 10_000);
+    let (graph, _) = p.usual_graph(SIZE, 10_000);
     let exec = p.instantiate(graph);
     let start = p.model.now();
     assert_eq!(p.launch(exec, first), OK);
@@ -68,5 +68,5 @@ fn r22_an_exec_never_overlaps_itself_even_in_another_stream() {
     // SAFETY: handles are looked up.
     unsafe { p.f().cudaStreamSynchronize(second) };
     assert!(p.model.now() - start >= 20_000_000);
-    assert_eq!(p.used(), UNIT);
+    assert_eq!(p.used(), SIZE);
 }

@@ -44,9 +44,8 @@ pub(super) struct Place {
 struct Chain {
     nodes: Vec<usize>,
     /// For each chain that nodes of this one depend on: pairs of a position here and a
-    /// position there, where the nodes up to the first depend on the nodes up to the
-    /// second. Both are ascending, and pairs that follow from an earlier one are left
-    /// out.
+    /// position there. The node at the first depends on the node at the second. Both
+    /// positions ascend, and pairs that follow from an earlier one are left out.
     crossings: BTreeMap<usize, Vec<(usize, usize)>>,
     /// Chains whose last node comes before a node of this chain.
     ended: Vec<Ended>,
