@@ -11,6 +11,8 @@
 //! - [`ptx`] reads a PTX file and checks whether a driver and a device can load it.
 //! - [`environment`] reads environment variables, but not in a setuid program.
 //! - [`advice`] says what to do about each error code.
+//! - [`simulated_runtime`] and [`simulated_driver`] list the exports of the simulated
+//!   runtime, and [`watched`] the functions that the watch library wraps.
 //!
 //! With the log target `cudart` at level `trace`, every call is logged with its arguments,
 //! its result, the values that it wrote and its duration.

@@ -1,14 +1,14 @@
-//! The functions of the runtime that the simulated runtime exports, one line each: those of
-//! the [table](crate::table), which this project's own program calls, and those that other
+//! The runtime functions that the simulated runtime exports, one per line: those of the
+//! [table](crate::table), which this project's own program calls, and those that other
 //! programs call.
 //!
 //! `cargo xtask abi` compares every line with `cuda_runtime_api.h`.
 
 use crate::table::{Function, Presence, presence};
 
-/// Hands every exported function to the macro `$callback`, as
-/// [`cudart_functions!`](crate::cudart_functions) does. Where prototypes differ between
-/// versions of CUDA, it is that of runtime 13.
+/// Passes every exported function to the macro `$callback`, as
+/// [`cudart_functions!`](crate::cudart_functions) does. If a prototype differs between
+/// versions of CUDA, the list has that of runtime 13.
 #[macro_export]
 macro_rules! simulated_runtime_functions {
     ($callback:ident) => {

@@ -13,7 +13,7 @@ const H200_CUT: &str = "not launched\ncount 0 0\nnot launched\nhalve 0 0\nnode 0
 
 /// Kernels are found by their host functions, for each of the ways in which nvcc
 /// compresses. They run if their PTX is supported, and the program gets the results that
-/// follow from `kernels.cu`. A message names a kernel that cannot run once.
+/// follow from `kernels.cu`. A message names, once, each kernel that cannot run.
 #[test]
 fn kernels_of_fat_binaries_run() {
     let folder = tempfile::tempdir().expect("a folder for the program");
