@@ -22,6 +22,10 @@ use crate::together::{self, Together};
 /// ones are planned by rule.
 const MOST_SIMULATED: usize = 50_000;
 
+/// How often each graph is launched in one stream: the second launch shows what the first
+/// one leaves to it.
+const LAUNCHES: usize = 2;
+
 /// What computing the addresses of a changed graph may take: a few seconds.
 const CHANGED_EFFORT: u64 = 30_000_000;
 
@@ -36,8 +40,6 @@ const STEPS_REFUSED: &str = "the steps of the scenario are not planned, since th
 /// What to plan of graphs without a schedule of their own.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Each graph is launched so many times in one stream.
-    pub launches: usize,
     /// So many concurrent copies of each graph are planned, one per stream; 1 for none.
     pub streams: usize,
     /// How long graphs that are to overlap spin in a verification; without one as long
@@ -48,7 +50,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            launches: 2,
             streams: 2,
             spin: None,
         }
@@ -170,15 +171,13 @@ impl<'k> Planner<'k> {
             .iter()
             .filter(|(_, layout)| !layout.allocations.is_empty())
             .collect();
-        let Options {
-            launches, streams, ..
-        } = self.options;
+        let streams = self.options.streams;
         for (graph, layout) in &with_memory {
             let rule = self.by_rule(&[(graph, layout)]);
             self.schedule(
                 not_simulated(&[(graph, layout)], 1),
-                |_| schedules::one_stream(graph, launches),
-                || rule.one_stream(launches),
+                |_| schedules::one_stream(graph, LAUNCHES),
+                || rule.one_stream(LAUNCHES),
             )?;
             if streams > 1 {
                 self.schedule(

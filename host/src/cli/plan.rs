@@ -19,10 +19,6 @@ pub struct PlanArgs {
     #[arg(long, default_value = "2", value_name = "N", value_parser = parse_streams)]
     pub streams: usize,
 
-    /// Launch each graph N times in one stream.
-    #[arg(long, default_value = "2", value_name = "N", value_parser = parse_launches)]
-    pub launches: usize,
-
     /// Plan this instead of the usual launches: names of graphs (a dump's file name without
     /// .dot) in the order of their launches, NAME@N for stream N, and wait, wait@N, trim and
     /// free:NAME, such as "a@0 b@1 wait a trim".
@@ -90,21 +86,13 @@ pub enum PlanFormat {
     Json,
 }
 
-/// The most streams and launches: every graph of them is built.
-const MOST: usize = 4096;
+/// The most streams: a graph is built for each.
+const MOST_STREAMS: usize = 4096;
 
 fn parse_streams(text: &str) -> Result<usize, String> {
-    parse_count(text, "streams")
-}
-
-fn parse_launches(text: &str) -> Result<usize, String> {
-    parse_count(text, "launches")
-}
-
-fn parse_count(text: &str, what: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(count) if (1..=MOST).contains(&count) => Ok(count),
-        _ => Err(format!("a number of {what}, 1 to {MOST}")),
+        Ok(count) if (1..=MOST_STREAMS).contains(&count) => Ok(count),
+        _ => Err(format!("a number of streams, 1 to {MOST_STREAMS}")),
     }
 }
 

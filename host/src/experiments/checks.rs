@@ -17,13 +17,8 @@ impl Notebook<'_> {
             Ok(_) => cudaError_t::SUCCESS,
             Err(error) => error.code,
         };
-        self.note(
-            rule,
-            claim,
-            Quantity::Code(expected.0),
-            Quantity::Code(measured.0),
-            expected == measured,
-        );
+        let (expected, measured) = (Quantity::Code(expected.0), Quantity::Code(measured.0));
+        self.check_equal(rule, claim, expected, measured);
     }
 
     /// Checks an upper bound.

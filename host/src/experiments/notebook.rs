@@ -185,13 +185,11 @@ impl<'rt> Notebook<'rt> {
 
     /// Checks a number of bytes.
     pub fn check_bytes(&mut self, rule: &str, claim: &str, expected: u64, measured: u64) {
-        let holds = expected == measured;
-        self.note(
+        self.check_equal(
             rule,
             claim,
             Quantity::Bytes(expected),
             Quantity::Bytes(measured),
-            holds,
         );
     }
 
@@ -225,25 +223,21 @@ impl<'rt> Notebook<'rt> {
         expected: Vec<u64>,
         measured: Vec<u64>,
     ) {
-        let holds = expected == measured;
-        self.note(
+        self.check_equal(
             rule,
             claim,
             Quantity::BytesEach(expected),
             Quantity::BytesEach(measured),
-            holds,
         );
     }
 
     /// Checks a count.
     pub fn check_count(&mut self, rule: &str, claim: &str, expected: usize, measured: usize) {
-        let holds = expected == measured;
-        self.note(
+        self.check_equal(
             rule,
             claim,
             Quantity::Count(expected),
             Quantity::Count(measured),
-            holds,
         );
     }
 
@@ -255,9 +249,8 @@ impl<'rt> Notebook<'rt> {
         expected: DeviceAddress,
         measured: DeviceAddress,
     ) {
-        let holds = expected == measured;
         let (expected, measured) = (Quantity::Address(expected.0), Quantity::Address(measured.0));
-        self.note(rule, claim, expected, measured, holds);
+        self.check_equal(rule, claim, expected, measured);
     }
 
     /// Records whether graphs ran at the same time. If they did not, every check since
@@ -298,6 +291,17 @@ impl<'rt> Notebook<'rt> {
             allocations: self.allocations,
             overlap: self.overlap,
         }
+    }
+
+    pub(super) fn check_equal(
+        &mut self,
+        rule: &str,
+        claim: &str,
+        expected: Quantity,
+        measured: Quantity,
+    ) {
+        let holds = expected == measured;
+        self.note(rule, claim, expected, measured, holds);
     }
 
     pub(super) fn note(

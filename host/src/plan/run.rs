@@ -54,7 +54,6 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Stop> {
 
 fn plan(args: &PlanArgs, gpu: Profile, input: Input) -> Result<Plan, Stop> {
     let options = Options {
-        launches: args.launches,
         streams: args.streams,
         spin: args.spin_time,
     };

@@ -61,18 +61,25 @@ impl<R: Read> Parser<R> {
 
     fn graph(&mut self, skipped: u64, collector: &mut Collector) -> Result<(), ReadError> {
         let mut name = Vec::new();
-        let mut token = self.next()?;
-        if is_id(token) {
-            self.id(&mut name);
-            token = self.next()?;
-        }
-        if token != Token::Punctuation(b'{') {
-            return Err(self.error("`{` should follow the graph's name"));
-        }
-        self.open.push(self.lexer.token_at);
+        self.open_brace(&mut name, "`{` should follow the graph's name")?;
         collector.begin_file_graph(&name, skipped);
         self.statements(collector)?;
         collector.end_file_graph()
+    }
+
+    /// Reads a name, which may be missing, and the `{` after it.
+    fn open_brace(&mut self, name: &mut Vec<u8>, missing: &str) -> Result<(), ReadError> {
+        name.clear();
+        let mut token = self.next()?;
+        if is_id(token) {
+            self.id(name);
+            token = self.next()?;
+        }
+        if token != Token::Punctuation(b'{') {
+            return Err(self.error(missing));
+        }
+        self.open.push(self.lexer.token_at);
+        Ok(())
     }
 
     fn statements(&mut self, collector: &mut Collector) -> Result<(), ReadError> {
@@ -95,16 +102,7 @@ impl<R: Read> Parser<R> {
                     }
                 }
                 Token::Word if self.is_keyword("subgraph") => {
-                    name.clear();
-                    let mut token = self.next()?;
-                    if is_id(token) {
-                        self.id(&mut name);
-                        token = self.next()?;
-                    }
-                    if token != Token::Punctuation(b'{') {
-                        return Err(self.error("`{` should follow `subgraph`"));
-                    }
-                    self.open.push(self.lexer.token_at);
+                    self.open_brace(&mut name, "`{` should follow `subgraph`")?;
                     collector.begin_cluster(&name);
                 }
                 Token::Word if self.is_keyword("graph") => {

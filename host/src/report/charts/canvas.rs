@@ -204,7 +204,7 @@ pub(super) fn sign_name(action: Action) -> &'static str {
 
 /// Values to mark on an axis of bytes from 0 to `most`: powers of two, four or five
 /// of them, the last at or above `most`.
-pub(super) fn byte_ticks(most: u64) -> Vec<u64> {
+fn byte_ticks(most: u64) -> Vec<u64> {
     let step = most.div_ceil(4).max(1).next_power_of_two();
     (0..=most.div_ceil(step).max(1))
         .map(|index| index * step)
@@ -229,23 +229,70 @@ pub(super) fn ticks(least: f64, most: f64, wanted: f64) -> Vec<f64> {
     (first..=last).map(|index| index as f64 * step).collect()
 }
 
-/// Lines across the plot at these sizes, named on the left.
-pub(super) fn byte_grid(
-    canvas: &mut Canvas,
-    ticks: &[u64],
-    (left, right): (f64, f64),
-    y_of: impl Fn(u64) -> f64,
-) {
-    for &tick in ticks {
-        let y = y_of(tick);
-        canvas.line((left, y), (right, y), "grid");
-        canvas.text(
-            left - 8.0,
-            y + 4.0,
-            Anchor::End,
-            "muted",
-            &units::bytes(tick),
-        );
+/// A plot of bytes below its legend, with round sizes on its left.
+#[derive(Debug)]
+pub(super) struct BytePlot {
+    pub(super) canvas: Canvas,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    pub(super) right: f64,
+    sizes: Vec<u64>,
+}
+
+/// Columns right of a plot.
+const RIGHT: f64 = 12.0;
+
+impl BytePlot {
+    /// Room for the sizes on the left.
+    pub(super) const LEFT: f64 = 74.0;
+
+    /// A plot of this height, with room below it, for sizes up to `most` bytes.
+    pub(super) fn new(
+        width: f64,
+        (height, below): (f64, f64),
+        (title, summary): (&str, &str),
+        entries: &[(Key, &str)],
+        most: u64,
+    ) -> Self {
+        let top = legend_height(width, entries) + 8.0;
+        let (bottom, right) = (top + height, width - RIGHT);
+        let mut canvas = Canvas::new(width, bottom + below, title, summary);
+        canvas.legend(width, entries);
+        let mut plot = Self {
+            canvas,
+            top,
+            bottom,
+            right,
+            sizes: byte_ticks(most),
+        };
+        for &size in &plot.sizes {
+            let (x, y) = (Self::LEFT - 8.0, plot.y(size) + 4.0);
+            let size = units::bytes(size);
+            plot.canvas.text(x, y, Anchor::End, "muted", &size);
+        }
+        plot
+    }
+
+    /// Draws lines across it at its sizes.
+    pub(super) fn with_grid(mut self) -> Self {
+        for &size in &self.sizes {
+            let y = self.y(size);
+            self.canvas.line((Self::LEFT, y), (self.right, y), "grid");
+        }
+        self
+    }
+
+    /// The height at which so many bytes are drawn.
+    pub(super) fn y(&self, bytes: u64) -> f64 {
+        let at_top = self.sizes.last().copied().unwrap_or(1).max(1);
+        self.bottom - bytes as f64 / at_top as f64 * (self.bottom - self.top)
+    }
+
+    /// Fills what is below a line that begins at `left` and ends at the right.
+    pub(super) fn area(&mut self, line: &str, left: f64) {
+        let corners = [(self.right, self.bottom), (left, self.bottom)].map(point);
+        let area = format!("{line}L{}L{}Z", corners[0], corners[1]);
+        self.canvas.path(&area, "used-area");
     }
 }
 

@@ -1,15 +1,14 @@
 //! Memory after each cycle of a run with `--repeat`.
 
 use super::super::units;
-use super::canvas::{Canvas, Key, byte_grid, byte_ticks, legend_height, point, ticks};
+use super::canvas::{BytePlot, Key, point, ticks};
 use super::{Chart, Table, both};
 use crate::report::markup::Element;
 use crate::results::{Cycle, MemoryKind, Repeat};
 
 const TITLE: &str = "Resident memory of the host process";
 
-const PLOT: f64 = 150.0;
-const LEFT: f64 = 74.0;
+const LEFT: f64 = BytePlot::LEFT;
 
 /// The largest number of rows of the table; more cycles are sampled evenly.
 const MOST_ROWS: usize = 200;
@@ -46,22 +45,17 @@ pub(super) fn chart(repeat: &Repeat) -> Option<Chart> {
 
 fn draw(samples: &[u64], width: f64, summary: &str) -> Element {
     let entries = [(Key::Line("used"), "resident after each run")];
-    let top = legend_height(width, &entries) + 8.0;
-    let bottom = top + PLOT;
-    let right = width - 12.0;
-    let mut canvas = Canvas::new(width, bottom + 28.0, TITLE, summary);
-    canvas.legend(width, &entries);
-
-    let marks = byte_ticks(samples.iter().copied().max().unwrap_or(0));
-    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
-    let y_of = |bytes: u64| bottom - bytes as f64 / top_value * PLOT;
-    byte_grid(&mut canvas, &marks, (LEFT, right), y_of);
+    let most = samples.iter().copied().max().unwrap_or(0);
+    let mut plot =
+        BytePlot::new(width, (150.0, 28.0), (TITLE, summary), &entries, most).with_grid();
+    let (right, bottom) = (plot.right, plot.bottom);
     let last = samples.len() as f64;
     let x_of = |cycle: f64| LEFT + (cycle - 1.0) / (last - 1.0) * (right - LEFT);
     let wanted: f64 = if width < 500.0 { 4.0 } else { 8.0 };
     for tick in ticks(1.0, last, wanted.min(last - 1.0)) {
         if tick.fract() == 0.0 {
-            canvas.axis_text(x_of(tick), bottom + 20.0, width, &tick.to_string());
+            plot.canvas
+                .axis_text(x_of(tick), bottom + 20.0, width, &tick.to_string());
         }
     }
     // No more points than the drawing has pixels.
@@ -69,10 +63,10 @@ fn draw(samples: &[u64], width: f64, summary: &str) -> Element {
     let mut line = String::new();
     for (index, &bytes) in samples.iter().enumerate().step_by(stride) {
         let verb = if index == 0 { 'M' } else { 'L' };
-        line += &format!("{verb}{}", point((x_of(index as f64 + 1.0), y_of(bytes))));
+        line += &format!("{verb}{}", point((x_of(index as f64 + 1.0), plot.y(bytes))));
     }
-    canvas.path(&line, "used");
-    canvas.finish()
+    plot.canvas.path(&line, "used");
+    plot.canvas.finish()
 }
 
 fn table(cycles: &[Cycle]) -> Table {

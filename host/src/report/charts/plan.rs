@@ -2,7 +2,7 @@
 //! schedule's steps.
 
 use super::super::units;
-use super::canvas::{Anchor, Canvas, Key, byte_grid, byte_ticks, legend_height, point};
+use super::canvas::{Anchor, BytePlot, Key, point};
 use super::{Chart, Table, both};
 use crate::report::markup::Element;
 use crate::report::planned::{reserved, used};
@@ -13,7 +13,7 @@ const STEPS_TITLE: &str = "Memory over the steps";
 
 const PLOT: f64 = 240.0;
 const STEPS_PLOT: f64 = 150.0;
-const LEFT: f64 = 74.0;
+const LEFT: f64 = BytePlot::LEFT;
 
 /// More allocations than this are no picture: the largest are drawn.
 const MOST_DRAWN: usize = 400;
@@ -116,45 +116,26 @@ fn draw_map(
         (Key::Area("block"), "freed in the graph"),
         (Key::Line("reserved"), "left allocated"),
     ];
-    let top = legend_height(width, &entries) + 8.0;
-    let bottom = top + PLOT;
-    let right = width - 12.0;
-    let mut canvas = Canvas::new(width, bottom + 28.0, MAP_TITLE, summary);
-    canvas.legend(width, &entries);
-
+    let (size, texts) = ((PLOT, 28.0), (MAP_TITLE, summary));
+    let mut plot = BytePlot::new(width, size, texts, &entries, extent(memory));
+    let (top, bottom, right) = (plot.top, plot.bottom, plot.right);
     let block = block_bytes.max(1);
-    let marks = byte_ticks(extent(memory));
-    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
-    let y_of = |offset: u64| bottom - offset as f64 / top_value * PLOT;
     let borders = extent(memory).div_ceil(block);
     if borders <= MOST_LINES {
         for border in 0..=borders {
-            let y = y_of(border * block);
+            let y = plot.y(border * block);
             if y >= top {
-                canvas.line((LEFT, y), (right, y), "grid");
+                plot.canvas.line((LEFT, y), (right, y), "grid");
             }
         }
-    }
-    for &mark in &marks {
-        canvas.text(
-            LEFT - 8.0,
-            y_of(mark) + 4.0,
-            Anchor::End,
-            "muted",
-            &units::bytes(mark),
-        );
     }
     let turns = memory.timeline.len().max(1) as f64;
     let x_of = |turn: usize| LEFT + turn as f64 / turns * (right - LEFT);
     for life in lives.iter().take(MOST_DRAWN) {
         let end = life.to.unwrap_or(memory.timeline.len());
         let (x, next) = (x_of(life.from), x_of(end));
-        let high = y_of(
-            life.allocation
-                .offset_bytes
-                .saturating_add(life.allocation.bytes),
-        );
-        let low = y_of(life.allocation.offset_bytes);
+        let (start, bytes) = (life.allocation.offset_bytes, life.allocation.bytes);
+        let (high, low) = (plot.y(start.saturating_add(bytes)), plot.y(start));
         let class = if life.to.is_some() {
             "block"
         } else {
@@ -165,7 +146,7 @@ fn draw_map(
             life.allocation.node,
             units::bytes(life.allocation.bytes)
         );
-        canvas.rect(
+        plot.canvas.rect(
             (x, high),
             ((next - x).max(1.0), (low - high).max(1.0)),
             class,
@@ -174,8 +155,9 @@ fn draw_map(
     }
     let last = memory.timeline.len();
     let axis = format!("{} alloc and free nodes", last);
-    canvas.text(right, bottom + 20.0, Anchor::End, "muted", &axis);
-    canvas.finish()
+    plot.canvas
+        .text(right, bottom + 20.0, Anchor::End, "muted", &axis);
+    plot.canvas.finish()
 }
 
 fn map_table(lives: &[Life<'_>]) -> Table {
@@ -228,21 +210,15 @@ fn draw_steps(schedule: &Schedule, width: f64, summary: &str) -> Element {
         (Key::Line("used"), "used"),
         (Key::Line("reserved"), "reserved"),
     ];
-    let top = legend_height(width, &entries) + 8.0;
-    let bottom = top + STEPS_PLOT;
-    let right = width - 12.0;
-    let mut canvas = Canvas::new(width, bottom + 28.0, STEPS_TITLE, summary);
-    canvas.legend(width, &entries);
     let outcomes: Vec<&Outcome> = schedule.steps.iter().map(|step| &step.planned).collect();
     let reserved = |outcome: &Outcome| outcome.reserved_bytes.unwrap_or(outcome.used_bytes);
     let most = outcomes
         .iter()
         .map(|outcome| outcome.used_bytes.max(reserved(outcome)))
         .max();
-    let marks = byte_ticks(most.unwrap_or(0));
-    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
-    let y_of = |bytes: u64| bottom - bytes as f64 / top_value * STEPS_PLOT;
-    byte_grid(&mut canvas, &marks, (LEFT, right), y_of);
+    let (size, texts) = ((STEPS_PLOT, 28.0), (STEPS_TITLE, summary));
+    let mut plot = BytePlot::new(width, size, texts, &entries, most.unwrap_or(0)).with_grid();
+    let (top, bottom, right) = (plot.top, plot.bottom, plot.right);
     let count = outcomes.len() as f64;
     let x_of = |step: f64| LEFT + step / count * (right - LEFT);
     let line = |bytes: &dyn Fn(&Outcome) -> u64| {
@@ -251,35 +227,29 @@ fn draw_steps(schedule: &Schedule, width: f64, summary: &str) -> Element {
         let mut line = String::new();
         for (index, outcome) in outcomes.iter().enumerate().step_by(stride) {
             let verb = if index == 0 { 'M' } else { 'L' };
-            let y = y_of(bytes(outcome));
+            let y = plot.y(bytes(outcome));
             let (from, to) = (x_of(index as f64), x_of((index + stride) as f64).min(right));
             line += &format!("{verb}{}L{}", point((from, y)), point((to, y)));
         }
         line
     };
-    let used = line(&|outcome| outcome.used_bytes);
-    canvas.path(
-        &format!(
-            "{used}L{}L{}Z",
-            point((right, bottom)),
-            point((LEFT, bottom))
-        ),
-        "used-area",
-    );
-    canvas.path(&line(&reserved), "reserved");
-    canvas.path(&used, "used");
+    let (used, reserved) = (line(&|outcome| outcome.used_bytes), line(&reserved));
+    plot.area(&used, LEFT);
+    plot.canvas.path(&reserved, "reserved");
+    plot.canvas.path(&used, "used");
     for (index, outcome) in outcomes.iter().enumerate() {
         if let Some(failure) = &outcome.failure {
             let at = (x_of(index as f64), top);
             let size = (x_of(index as f64 + 1.0) - at.0, STEPS_PLOT);
             let label = schedule.steps.get(index).map_or("", |step| &step.label);
             let tip = format!("{label}: {} {}", failure.code, failure.name);
-            canvas.rect(at, size, "hit", Some(&tip));
+            plot.canvas.rect(at, size, "hit", Some(&tip));
         }
     }
     let axis = units::count(outcomes.len(), "step");
-    canvas.text(right, bottom + 20.0, Anchor::End, "muted", &axis);
-    canvas.finish()
+    plot.canvas
+        .text(right, bottom + 20.0, Anchor::End, "muted", &axis);
+    plot.canvas.finish()
 }
 
 fn steps_table(schedule: &Schedule, measured: bool) -> Table {

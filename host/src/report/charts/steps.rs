@@ -1,9 +1,7 @@
 //! Used and reserved memory after each step.
 
 use super::super::units;
-use super::canvas::{
-    Canvas, Key, byte_grid, byte_ticks, legend_height, point, sign_name, width_of,
-};
+use super::canvas::{BytePlot, Key, point, sign_name, width_of};
 use super::{Chart, Table, both};
 use crate::report::markup::Element;
 use crate::results::{Action, ExperimentResult, Step};
@@ -13,8 +11,7 @@ const TITLE: &str = "Memory after each step";
 /// Height of the plot.
 const PLOT: f64 = 190.0;
 
-/// Room for the sizes on the left.
-const LEFT: f64 = 74.0;
+const LEFT: f64 = BytePlot::LEFT;
 
 /// Room for a step's sign and number below the plot.
 const BELOW: f64 = 46.0;
@@ -77,25 +74,14 @@ fn draw(steps: &[Step], width: f64, summary: &str) -> Element {
     ];
     entries.extend(kinds.iter().map(|&kind| (Key::Sign(kind), sign_name(kind))));
 
-    let top = legend_height(width, &entries) + 14.0;
-    let bottom = top + PLOT;
-    let right = width - 8.0;
-    let mut canvas = Canvas::new(width, bottom + BELOW, TITLE, summary);
-    canvas.legend(width, &entries);
-
     let most = steps
         .iter()
         .map(|step| step.memory.reserved_bytes.max(step.memory.used_bytes))
         .max()
         .unwrap_or(0);
-    let ticks = byte_ticks(most);
-    let top_value = ticks.last().copied().unwrap_or(1).max(1);
-    let y_of = |bytes: u64| bottom - bytes as f64 / top_value as f64 * PLOT;
-    if most == 0 {
-        byte_grid(&mut canvas, &[0], (LEFT, right), y_of);
-    } else {
-        byte_grid(&mut canvas, &ticks, (LEFT, right), y_of);
-    }
+    let mut plot =
+        BytePlot::new(width, (PLOT, BELOW), (TITLE, summary), &entries, most).with_grid();
+    let (top, bottom, right) = (plot.top, plot.bottom, plot.right);
 
     let slot = (right - LEFT) / steps.len() as f64;
     let x_of = |index: usize| LEFT + slot * index as f64;
@@ -104,7 +90,7 @@ fn draw(steps: &[Step], width: f64, summary: &str) -> Element {
     let outline = |of: &dyn Fn(&Step) -> u64| {
         let mut d = String::new();
         for (index, step) in steps.iter().enumerate() {
-            let y = y_of(of(step));
+            let y = plot.y(of(step));
             let verb = if index == 0 { 'M' } else { 'L' };
             d += &format!(
                 "{verb}{}L{}",
@@ -114,10 +100,9 @@ fn draw(steps: &[Step], width: f64, summary: &str) -> Element {
         }
         d
     };
-    let used_line = outline(&used);
-    let corners = format!("L{}L{}Z", point((right, bottom)), point((LEFT, bottom)));
-    canvas.path(&format!("{used_line}{corners}"), "used-area");
-    canvas.path(&outline(&reserved), "reserved");
+    let (used, reserved) = (outline(&used), outline(&reserved));
+    plot.area(&used, LEFT);
+    plot.canvas.path(&reserved, "reserved");
 
     // Where not all have room, numbers are left out, and signs that would stand on
     // another of their kind; steps too thin to point at have no text.
@@ -129,15 +114,15 @@ fn draw(steps: &[Step], width: f64, summary: &str) -> Element {
         let crowded = last_sign
             .is_some_and(|(action, x)| action == step.action && middle - x < LEAST_SIGN_DISTANCE);
         if step.action != Action::Baseline && !crowded {
-            canvas.sign(step.action, middle, bottom + 14.0);
+            plot.canvas.sign(step.action, middle, bottom + 14.0);
             last_sign = Some((step.action, middle));
         }
         if index % every == 0 {
             let number = (index + 1).to_string();
-            canvas.axis_text(middle, bottom + 36.0, width, &number);
+            plot.canvas.axis_text(middle, bottom + 36.0, width, &number);
         }
         if slot >= LEAST_SLOT {
-            canvas.rect(
+            plot.canvas.rect(
                 (x_of(index), top),
                 (slot, PLOT + BELOW),
                 "hit",
@@ -145,7 +130,7 @@ fn draw(steps: &[Step], width: f64, summary: &str) -> Element {
             );
         }
     }
-    canvas.finish()
+    plot.canvas.finish()
 }
 
 fn tip(index: usize, step: &Step) -> String {

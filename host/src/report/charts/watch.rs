@@ -1,15 +1,14 @@
 //! The chart of a watched program: graph memory and other memory of a device over time.
 
 use super::super::units;
-use super::canvas::{Canvas, Key, byte_grid, byte_ticks, legend_height, point, ticks};
+use super::canvas::{BytePlot, Key, point, ticks};
 use super::{Chart, Table, both};
 use crate::report::markup::Element;
 use crate::watch::result::{DeviceResult, Sample};
 
 const TITLE: &str = "Memory over time";
 
-const PLOT: f64 = 180.0;
-const LEFT: f64 = 74.0;
+const LEFT: f64 = BytePlot::LEFT;
 
 /// Rows of the table; of more samples so many, evenly spread.
 const MOST_ROWS: usize = 200;
@@ -55,11 +54,6 @@ fn draw(samples: &[&Sample], total: Option<u64>, width: f64, summary: &str) -> E
         (Key::Line("used"), "graph memory reserved"),
         (Key::Line("reserved"), "device memory in use"),
     ];
-    let top = legend_height(width, &entries) + 8.0;
-    let bottom = top + PLOT;
-    let right = width - 12.0;
-    let mut canvas = Canvas::new(width, bottom + 28.0, TITLE, summary);
-    canvas.legend(width, &entries);
     let values = samples.iter().flat_map(|sample| {
         [
             sample.graph_reserved_bytes,
@@ -67,17 +61,17 @@ fn draw(samples: &[&Sample], total: Option<u64>, width: f64, summary: &str) -> E
             in_use(sample, total),
         ]
     });
-    let marks = byte_ticks(values.flatten().max().unwrap_or(0));
-    let top_value = marks.last().copied().unwrap_or(1).max(1) as f64;
-    let y_of = |bytes: u64| bottom - bytes as f64 / top_value * PLOT;
-    byte_grid(&mut canvas, &marks, (LEFT, right), y_of);
+    let most = values.flatten().max().unwrap_or(0);
+    let mut plot =
+        BytePlot::new(width, (180.0, 28.0), (TITLE, summary), &entries, most).with_grid();
+    let (right, bottom) = (plot.right, plot.bottom);
     let first = samples.first().map_or(0, |sample| sample.time_ns) as f64;
     let last = samples.last().map_or(1, |sample| sample.time_ns) as f64;
     let span = (last - first).max(1.0);
     let x_of = |time_ns: f64| LEFT + (time_ns - first) / span * (right - LEFT);
     let wanted = if width < 500.0 { 3.0 } else { 6.0 };
     for tick in ticks(first / 1e9, last / 1e9, wanted) {
-        canvas.axis_text(
+        plot.canvas.axis_text(
             x_of(tick * 1e9),
             bottom + 20.0,
             width,
@@ -90,7 +84,7 @@ fn draw(samples: &[&Sample], total: Option<u64>, width: f64, summary: &str) -> E
         let mut height = None;
         for sample in samples {
             let Some(bytes) = value(sample) else { continue };
-            let (x, y) = (x_of(sample.time_ns as f64), y_of(bytes));
+            let (x, y) = (x_of(sample.time_ns as f64), plot.y(bytes));
             path += &match height {
                 None => format!("M{}", point((x, y))),
                 Some(before) => format!("L{}L{}", point((x, before)), point((x, y))),
@@ -100,20 +94,17 @@ fn draw(samples: &[&Sample], total: Option<u64>, width: f64, summary: &str) -> E
         path
     };
     let used = steps(&|sample| sample.graph_used_bytes);
+    let reserved = steps(&|sample| sample.graph_reserved_bytes);
+    let taken = steps(&|sample| in_use(sample, total));
     if let Some(start) = samples
         .iter()
         .find(|sample| sample.graph_used_bytes.is_some())
     {
-        let area = format!(
-            "{used}L{}L{}Z",
-            point((right, bottom)),
-            point((x_of(start.time_ns as f64), bottom))
-        );
-        canvas.path(&area, "used-area");
+        plot.area(&used, x_of(start.time_ns as f64));
     }
-    canvas.path(&steps(&|sample| sample.graph_reserved_bytes), "used");
-    canvas.path(&steps(&|sample| in_use(sample, total)), "reserved");
-    canvas.finish()
+    plot.canvas.path(&reserved, "used");
+    plot.canvas.path(&taken, "reserved");
+    plot.canvas.finish()
 }
 
 fn table(samples: &[&Sample], total: Option<u64>) -> Table {
