@@ -3,7 +3,7 @@
 use cudart_ffi::loader::LoadError;
 use cudart_ffi::{Search, cudaError_t};
 
-use cudart_model::ClockKind;
+use cudart_model::{ClockKind, Profile};
 
 use crate::cli::exit::{Stop, StopKind};
 use crate::cli::{BackendArgs, BackendChoice, DeviceChoice};
@@ -89,12 +89,7 @@ fn configure_model(args: &BackendArgs) -> Result<(), Stop> {
     let mut config = cudart_model::Config::from_environment()
         .map_err(|problem| Stop::usage(problem, "correct or unset the variable"))?;
     if let Some(name) = &args.model_profile {
-        config.profile = cudart_model::profile_named(name).map_err(|problem| {
-            Stop::usage(
-                format!("--model-profile: {problem}"),
-                "name a built-in profile, or give a TOML file of the same form",
-            )
-        })?;
+        config.profile = profile_named(name)?;
     }
     config.clock = match model_clock(args) {
         ModelClock::Real => ClockKind::Real,
@@ -105,6 +100,20 @@ fn configure_model(args: &BackendArgs) -> Result<(), Stop> {
         log::debug!("{error}");
     }
     Ok(())
+}
+
+/// The profile that `--model-profile` names.
+///
+/// # Errors
+///
+/// A usage error for a name that is neither a built-in profile nor a file of one.
+pub fn profile_named(name: &str) -> Result<Profile, Stop> {
+    cudart_model::profile_named(name).map_err(|problem| {
+        Stop::usage(
+            format!("--model-profile: {problem}"),
+            "name a built-in profile, or give a TOML file of the same form",
+        )
+    })
 }
 
 fn gpu(args: &BackendArgs) -> Result<Chosen, Stop> {

@@ -4,7 +4,7 @@
 //! change that a reader could trip over, and `schema/plan-v2.schema.json` describes
 //! the form: a field that is not in it fails the tests.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::findings::Finding;
 use super::name::Name;
@@ -259,16 +259,34 @@ pub struct Outcome {
     pub busy_streams: Option<usize>,
 }
 
-/// What came of a verification. Ordered from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// The verdict of a check, an experiment, a run or a verification, ordered from best to
+/// worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// What was planned was measured.
+    /// Every claim was confirmed; what was planned was measured.
     Pass,
-    /// Graphs that were to run at once did not, so nothing follows.
+    /// The claim's condition could not be brought about, so nothing follows.
     Inconclusive,
-    /// Something else was measured.
+    /// Something else was measured, or an error came in the way.
     Fail,
+}
+
+impl Verdict {
+    /// The worst of several; `Pass` of none.
+    pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        verdicts.into_iter().max().unwrap_or(Self::Pass)
+    }
+
+    /// As printed.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Fail => "FAIL",
+        }
+    }
 }
 
 /// What a GPU holds for graphs.

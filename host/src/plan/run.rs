@@ -108,16 +108,6 @@ fn verify(planner: &mut Planner<'_>, args: &PlanArgs) -> Result<(), Stop> {
     Ok(planner.verify(&stage)?)
 }
 
-impl From<Verdict> for crate::results::Verdict {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Pass => Self::Pass,
-            Verdict::Inconclusive => Self::Inconclusive,
-            Verdict::Fail => Self::Fail,
-        }
-    }
-}
-
 impl From<graph_memory_plan::Error> for Stop {
     fn from(error: graph_memory_plan::Error) -> Self {
         match error {
@@ -143,12 +133,7 @@ fn write(plan: &Plan, args: &PlanArgs, out: &mut dyn Write) -> io::Result<()> {
 fn gpu(args: &PlanArgs) -> Result<Profile, Stop> {
     match &args.on.model_profile {
         None => Ok(Profile::default()),
-        Some(name) => cudart_model::profile_named(name).map_err(|problem| {
-            Stop::usage(
-                format!("--model-profile: {problem}"),
-                "name a built-in profile, or give a TOML file like one of them",
-            )
-        }),
+        Some(name) => backend::profile_named(name),
     }
 }
 
@@ -157,12 +142,12 @@ fn code(plan: &Plan) -> u8 {
         .schedules
         .iter()
         .filter_map(|schedule| schedule.verification.as_ref());
-    let verdict = verifications.map(|verification| verification.verdict).max();
+    let verdict = Verdict::worst(verifications.map(|verification| verification.verdict));
     let impossible = plan.graphs.iter().any(|graph| {
         let mut findings = graph.findings.iter();
         graph.problem.is_some() || findings.any(|finding| finding.severity == Severity::Error)
     });
-    match verdict.unwrap_or(Verdict::Pass) {
+    match verdict {
         Verdict::Fail => exit::FAIL,
         _ if impossible => exit::FAIL,
         Verdict::Inconclusive => exit::INCONCLUSIVE,

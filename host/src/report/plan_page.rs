@@ -215,7 +215,7 @@ fn schedule(number: usize, schedule: &Schedule) -> Element {
         .with("id", &id)
         .text(format!("{} ", schedule.name));
     if let Some(verification) = &schedule.verification {
-        heading.push(badge(verification.verdict.into()));
+        heading.push(badge(verification.verdict));
     }
     let mut part = element("section")
         .with("aria-labelledby", &id)

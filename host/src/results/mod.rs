@@ -13,6 +13,7 @@ pub(crate) mod trend;
 use serde::{Deserialize, Serialize};
 
 use cuda_graphs::DeviceInfo;
+pub use graph_memory_plan::result::Verdict;
 
 pub use experiment::{
     Action, Allocation, Check, ExperimentResult, FailedCall, OverlapProof, Quantity, Step,
@@ -187,35 +188,6 @@ pub enum ModelClock {
     Real,
     /// A clock that advances only by the simulated cost of each call.
     Virtual,
-}
-
-/// The verdict of a check, an experiment or a run, ordered from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    /// Every claim was confirmed.
-    Pass,
-    /// The claim's condition could not be brought about, so nothing follows.
-    Inconclusive,
-    /// Something else was measured, or an error came in the way.
-    Fail,
-}
-
-impl Verdict {
-    /// The worst of several; `Pass` of none.
-    pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Self {
-        verdicts.into_iter().max().unwrap_or(Self::Pass)
-    }
-
-    /// As printed.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::Fail => "FAIL",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -57,6 +57,12 @@ impl Limit {
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
+
+    /// The numbers of so many rounds: all that begin before the end, and the first in any
+    /// case.
+    pub fn rounds(self, count: usize) -> impl Iterator<Item = usize> {
+        (0..count).take_while(move |&round| round == 0 || !self.is_over())
+    }
 }
 
 impl Bed {
@@ -269,21 +275,16 @@ pub fn take_turns(
     request: &str,
 ) -> anyhow::Result<Vec<Vec<Answer>>> {
     let mut answers = vec![Vec::new(); sides.len()];
-    for round in 0..rounds {
-        if round > 0 && limit.is_over() {
-            break;
-        }
+    for round in limit.rounds(rounds) {
         let order: Vec<usize> = if round.is_multiple_of(2) {
             (0..sides.len()).collect()
         } else {
             (0..sides.len()).rev().collect()
         };
         for index in order {
-            let (Some(side), Some(answers)) = (sides.get_mut(index), answers.get_mut(index)) else {
-                continue;
-            };
             // What has begun may take its time, within reason.
-            answers.push(side.ask(request, limit.left() + Duration::from_secs(30))?);
+            let most = limit.left() + Duration::from_secs(30);
+            answers[index].push(sides[index].ask(request, most)?);
         }
     }
     Ok(answers)

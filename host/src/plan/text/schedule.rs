@@ -7,7 +7,6 @@ use crate::report::planned::{each, failing_calls, reserved, used};
 use crate::report::style::{self, BOLD, RED, YELLOW};
 use crate::report::table::{Cut, Table};
 use crate::report::units::{bytes, count};
-use crate::results::Verdict;
 use graph_memory_plan::result::{Outcome, PlannedBy, Schedule};
 
 pub(super) fn write(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -106,7 +105,7 @@ fn verdict(schedule: &Schedule, rows: usize, out: &mut dyn Write) -> io::Result<
         }
         return Ok(());
     };
-    let verdict = Verdict::from(verification.verdict);
+    let verdict = verification.verdict;
     let style = style::of(verdict);
     writeln!(
         out,

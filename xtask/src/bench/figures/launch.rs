@@ -31,26 +31,15 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
     let life = format!("life bytes={BYTES} graphs={LIVES}");
     let mut launches: Vec<Vec<Answer>> = vec![Vec::new(), Vec::new()];
     let mut lives = launches.clone();
-    for process in 0..bed.repeat(PROCESSES) {
-        if process > 0 && limit.is_over() {
-            break;
-        }
+    for _ in limit.rounds(bed.repeat(PROCESSES)) {
         let mut sides = bed.sides()?;
-        // The cost of the first call is not measured here.
-        take_turns(&mut sides, 1, limit, &relaunch)?;
-        take_turns(&mut sides, 1, limit, &life)?;
-        let rounds = bed.repeat(ROUNDS);
-        for (all, more) in launches
-            .iter_mut()
-            .zip(take_turns(&mut sides, rounds, limit, &relaunch)?)
-        {
-            all.extend(more);
-        }
-        for (all, more) in lives
-            .iter_mut()
-            .zip(take_turns(&mut sides, rounds, limit, &life)?)
-        {
-            all.extend(more);
+        for (request, answers) in [(&relaunch, &mut launches), (&life, &mut lives)] {
+            // The cost of the first call is not measured here.
+            take_turns(&mut sides, 1, limit, request)?;
+            let taken = take_turns(&mut sides, bed.repeat(ROUNDS), limit, request)?;
+            for (all, more) in answers.iter_mut().zip(taken) {
+                all.extend(more);
+            }
         }
     }
     if let Err(why) = &bed.counterpart {

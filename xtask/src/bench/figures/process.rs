@@ -44,10 +44,7 @@ pub fn measure(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<(
         // Fills the driver's cache, and the system's cache of the files.
         contestant.run(&cache)?;
     }
-    for round in 0..bed.repeat(ROUNDS) {
-        if round > 0 && limit.is_over() {
-            break;
-        }
+    for round in limit.rounds(bed.repeat(ROUNDS)) {
         // Each begins in turn, so that none always follows the same one.
         let first = round % contestants.len().max(1);
         contestants.rotate_left(first);

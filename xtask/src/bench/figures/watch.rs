@@ -57,10 +57,7 @@ fn launches(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
     let mut alone = [Vec::new(), Vec::new()];
     let mut watched = alone.clone();
     let mut not_recorded = 0;
-    for process in 0..bed.repeat(PROCESSES) {
-        if process > 0 && limit.is_over() {
-            break;
-        }
+    for process in limit.rounds(bed.repeat(PROCESSES)) {
         let result = bed.scratch.path().join(format!("watched-{process}.json"));
         let mut sides = pair(process, || bed.ours(), || bed.ours_watched(&result))?;
         let mut made = 0;
@@ -109,10 +106,7 @@ fn training(bed: &Bed, limit: Limit, figure: &mut Figure) -> anyhow::Result<()> 
     let request = format!("step steps={STEPS}");
     let (mut alone, mut watched) = (Vec::new(), Vec::new());
     let mut not_recorded = 0;
-    for process in 0..bed.repeat(STEP_PROCESSES) {
-        if process > 0 && limit.is_over() {
-            break;
-        }
+    for process in limit.rounds(bed.repeat(STEP_PROCESSES)) {
         let result = bed.scratch.path().join(format!("training-{process}.json"));
         let both = pair(
             process,
