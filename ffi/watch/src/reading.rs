@@ -145,7 +145,7 @@ fn read_relaxed(state: &State, driver: &Driver, device: i32) -> Reading {
     let mut reading = Reading::default();
     match on_device(state, driver, device, || free(driver)) {
         Some(Ok(bytes)) => reading.free_bytes = Some(bytes),
-        // The driver's exit handler has already run, so this is no error.
+        // The driver's exit handler has already run, so this is not an error.
         Some(Err(CUresult::DEINITIALIZED)) | None => {}
         Some(Err(code)) => state.failed("cuMemGetInfo", code),
     }

@@ -65,7 +65,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// As [`Request::get`], or one that is no count here.
+    /// As [`Request::get`], or an error for a text that is not a count.
     pub fn count(&self, key: &str) -> anyhow::Result<usize> {
         usize::try_from(self.get(key)?).with_context(|| format!("{key} is too large"))
     }

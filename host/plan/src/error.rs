@@ -14,7 +14,7 @@ pub enum Error {
     /// The spin kernel cannot be loaded.
     #[error("the kernel cannot be loaded: {0}")]
     Kernel(#[from] KernelError),
-    /// A word that is no part of a schedule.
+    /// A word that is not part of a schedule.
     #[error("the schedule: {0}")]
     Schedule(#[from] UnknownWord),
 }

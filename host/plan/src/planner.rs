@@ -278,7 +278,7 @@ impl<'k> Planner<'k> {
     ///
     /// # Errors
     ///
-    /// A word that is no part of a schedule; a GPU on which the simulated runtime can run
+    /// A word that is not part of a schedule; a GPU on which the simulated runtime can run
     /// nothing.
     pub fn written(&mut self, graphs: &[Arc<Graph>], text: &str) -> Result<(), Error> {
         let mut scenario = schedules::written(text, schedules::instances(graphs))?;

@@ -157,7 +157,7 @@ impl Settings {
             ("costs_us", "load_library") => us(costs.load_library),
             ("costs_us", "graph_on_device") => us(costs.graph_on_device),
             ("costs_us", "kernel_on_device") => us(costs.kernel_on_device),
-            _ => unreachable!("{section}.{name} is no value of a profile"),
+            _ => unreachable!("{section}.{name} is not a value of a profile"),
         }
     }
 

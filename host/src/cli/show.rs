@@ -14,7 +14,7 @@ use crate::{report, watch};
 ///
 /// # Errors
 ///
-/// A file that cannot be read, is no result, or cannot be written.
+/// A file that cannot be read, is not a result, or cannot be written.
 pub(super) fn show(args: &ShowArgs) -> Result<ExitCode, Stop> {
     if args.result.is_dir() {
         return recording(&watch::read_folder(&args.result)?, args);

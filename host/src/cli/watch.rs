@@ -59,7 +59,7 @@ pub struct WatchArgs {
 }
 
 const HELP: &str = "\
-Options of watch come before the command. Everything from the first word that is no option
+Options of watch come before the command. Everything from the first word that is not an option
 of watch belongs to the command, also words that begin with a hyphen: a misspelled option
 is taken for the command. After -- everything belongs to the command.
 

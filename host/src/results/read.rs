@@ -8,15 +8,15 @@ use serde_json::Value;
 use crate::cli::exit::Stop;
 use crate::results::{RunResult, SCHEMA_VERSION};
 
-/// Why a text is no result.
+/// Why a text is not a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no JSON, or not of the form.
-    #[error("this is no result of this program: {0}")]
+    /// It is not JSON, or not of the form.
+    #[error("this is not a result of this program: {0}")]
     Form(#[from] serde_json::Error),
     /// It has no `schema_version`.
-    #[error("this is no result of this program: it has no schema_version")]
+    #[error("this is not a result of this program: it has no schema_version")]
     NoVersion,
     /// Another version of the program wrote it.
     #[error("the result is of schema version {0}, and this program reads version {SCHEMA_VERSION}")]
@@ -27,7 +27,7 @@ pub enum ReadError {
 ///
 /// # Errors
 ///
-/// Text that is no result; the message names the file.
+/// Text that is not a result; the message names the file.
 pub fn result(text: &str, path: &Path) -> Result<RunResult, Stop> {
     from_json(text).map_err(|error| {
         Stop::usage(

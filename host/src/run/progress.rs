@@ -20,7 +20,7 @@ impl Progress {
     /// Replaces the line.
     pub(super) fn say(&self, line: &str) {
         if self.shown {
-            // An error here is no reason to stop.
+            // An error here does not end the run.
             let _ = write!(io::stderr(), "{CLEAR}{line}").and_then(|()| io::stderr().flush());
         }
     }

@@ -53,7 +53,7 @@ pub enum KernelError {
     /// The text or the name contains a NUL byte.
     #[error("the {0} contains a NUL byte")]
     Nul(&'static str),
-    /// The text is no PTX, or its kernels' parameters cannot be read.
+    /// The text is not PTX, or its kernels' parameters cannot be read.
     #[error(transparent)]
     Ptx(#[from] PtxError),
     /// The text has no kernel of this name.
@@ -109,7 +109,7 @@ impl<'rt> Kernel<'rt> {
     ///
     /// # Errors
     ///
-    /// - [`KernelError::Ptx`] for text that is no PTX, or whose kernels have parameters of
+    /// - [`KernelError::Ptx`] for text that is not PTX, or whose kernels have parameters of
     ///   no known form.
     /// - [`KernelError::NoEntry`] for a name that is not there.
     /// - [`KernelError::NoRoute`] where neither the runtime nor the driver can load it.

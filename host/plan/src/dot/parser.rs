@@ -53,7 +53,7 @@ impl<R: Read> Parser<R> {
         }
         if graphs == 0 {
             return Err(ReadError::whole(
-                "this is no dump: no line begins with `digraph`, as in `digraph dot {`",
+                "this is not a dump: no line begins with `digraph`, as in `digraph dot {`",
             ));
         }
         Ok(())

@@ -254,9 +254,9 @@ fn what_no_runtime_writes_is_refused_in_one_line() {
     let refused = [
         ("", "no line begins with `digraph`"),
         ("   \n", "no line begins with `digraph`"),
-        ("{\"a\": 1}", "this is no dump"),
-        ("\x7fELF", "this is no dump"),
-        ("strict graph { a -- b }", "this is no dump"),
+        ("{\"a\": 1}", "this is not a dump"),
+        ("\x7fELF", "this is not a dump"),
+        ("strict graph { a -- b }", "this is not a dump"),
         ("digraph { a -> b:n }", "1:17: `:` where a dump"),
         ("digraph { a [label=<b>] }", "1:20: `<` where a dump"),
         ("digraph { /* c */ a }", "1:11: `/` where a dump"),

@@ -10,7 +10,7 @@ use crate::scenario::{Instance, MOST_OBJECTS, Scenario, Step};
 pub const NOTATION: &str = "launches by graph name, with @N for stream N; wait, wait@N, trim, \
                             and free:NAME for all that a graph left allocated";
 
-/// A word that is no part of a schedule.
+/// A word that is not part of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownWord {
     /// The word.
@@ -30,7 +30,7 @@ impl fmt::Display for UnknownWord {
         };
         write!(
             f,
-            "`{}` is no graph and no step; the graphs are {}{more}",
+            "`{}` is neither a graph nor a step; the graphs are {}{more}",
             self.word,
             names.join(", ")
         )
@@ -44,7 +44,7 @@ impl std::error::Error for UnknownWord {}
 ///
 /// # Errors
 ///
-/// A word that is no graph and no step, a stream that is no number.
+/// A word that is neither a graph nor a step, a stream that is not a number.
 pub fn written(text: &str, instances: Vec<Instance>) -> Result<Scenario, UnknownWord> {
     let mut steps = Vec::new();
     let mut streams = 1;

@@ -97,14 +97,14 @@ fn files_that_cannot_be_read_are_refused_with_line_and_column() {
             "plain.dot:2:1: n is a MEM_ALLOC without its bytesize",
         ),
         ("plain.dot", missing, "cudaGraphDebugDotFlagsVerbose"),
-        ("x.json", "{}", "x.json: this is no dump"),
+        ("x.json", "{}", "x.json: this is not a dump"),
         (
             "s.toml",
             "scenario = 1\nnam = 2",
             "s.toml:2:1: unknown field `nam`",
         ),
         ("s.toml", "scenario = \"1\"", "s.toml:1:12: invalid type"),
-        ("empty.dot", "", "empty.dot: this is no dump"),
+        ("empty.dot", "", "empty.dot: this is not a dump"),
     ] {
         let (_folder, file) = written(name, contents);
         text(&file, &[]).refused_with(64, what);

@@ -227,5 +227,5 @@ fn a_schedule_is_written_in_any_order_and_a_wrong_word_is_named() {
         .args(&["plan", "--schedule", "cupy_sum nothing"])
         .arg(&files[0])
         .ends()
-        .refused_with(64, "`nothing` is no graph and no step");
+        .refused_with(64, "`nothing` is neither a graph nor a step");
 }

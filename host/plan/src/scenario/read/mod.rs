@@ -179,7 +179,7 @@ impl Reader<'_> {
             for name in node.uses.iter() {
                 let allocation = find(name)?;
                 if !is_alloc(entry, allocation) {
-                    return Err(self.error(&span, format!("{name} is no alloc node")));
+                    return Err(self.error(&span, format!("{name} is not an alloc node")));
                 }
                 uses.push(Use {
                     user: index,
@@ -250,7 +250,7 @@ impl Reader<'_> {
                     };
                 };
                 if !is_alloc(entry, allocation) {
-                    let what = format!("{} is no alloc node", name.get_ref());
+                    let what = format!("{} is not an alloc node", name.get_ref());
                     return Err(self.error(&name.span(), what));
                 }
                 let is_freed = &mut collected.is_freed[allocation as usize];
