@@ -20,14 +20,13 @@ pub(crate) mod text;
 #[cfg(target_os = "linux")]
 mod trace;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 #[cfg(not(target_os = "linux"))]
 use std::process::ExitCode;
 
 use graph_memory_record::Recording;
 use safe_io::Outputs;
-use safe_io::visible::JsonText;
 
 pub(crate) use planned::{described, scenario};
 pub use read::{is_watch_result, read};
@@ -37,7 +36,7 @@ pub use run::run;
 use crate::cli::exit::Stop;
 use crate::cli::output;
 use crate::cli::{Format, OutputArgs};
-use crate::report::watch_page;
+use crate::report::{json, watch_page};
 use result::WatchResult;
 
 /// Programs are watched on Linux only.
@@ -79,7 +78,7 @@ pub fn show(result: &WatchResult, read: &Path, args: &OutputArgs) -> Result<(), 
     let page = args.report.as_deref();
     let page = page.map(|path| output::page(&outputs, path)).transpose()?;
     match args.format {
-        Format::Json => write_json(result, &mut out)?,
+        Format::Json => json::write(&mut out, result)?,
         Format::Text | Format::Csv => text::write(result, 0, &mut out)?,
     }
     out.flush()?;
@@ -87,10 +86,4 @@ pub fn show(result: &WatchResult, read: &Path, args: &OutputArgs) -> Result<(), 
         watch_page::write(result, &mut page)?;
     }
     output::commit(outputs)
-}
-
-/// Writes a result as JSON.
-fn write_json(result: &WatchResult, mut out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(JsonText(&mut out), result)?;
-    writeln!(out)
 }

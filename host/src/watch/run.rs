@@ -9,11 +9,11 @@ use graph_memory_record::{ReadError, Recording};
 use safe_io::{Output, Outputs};
 
 use super::result::{End, WatchResult};
-use super::{analysis, launcher, text, trace, write_json};
+use super::{analysis, launcher, text, trace};
 use crate::cli::WatchArgs;
 use crate::cli::exit::Stop;
 use crate::cli::output;
-use crate::report::watch_page;
+use crate::report::{json, watch_page};
 
 /// Runs the command and reports what its graphs hold. The exit code is the command's.
 ///
@@ -119,7 +119,7 @@ impl Files {
             }
         }
         if let Some(mut file) = self.json {
-            write_json(result, &mut file)?;
+            json::write(&mut file, result)?;
         }
         if let Some(mut file) = self.page {
             watch_page::write(result, &mut file)?;
