@@ -2,14 +2,14 @@
 //! does.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use safe_io::visible;
 
 use super::flatten::flatten;
 use super::label::{self, Facts};
-use super::parser::Attributes;
-use crate::graph::{Freed, Graph, Kind, Location, MOST_NODES, Node, Place, Titles, Work};
+use super::raw::{Attributes, Cluster, RawFile, RawNode};
+use crate::graph::{Freed, Graph, Kind, Location, MOST_NODES, Node, Place, Work};
 use crate::name::Name;
 use crate::read_error::{Position, ReadError};
 
@@ -17,49 +17,12 @@ use crate::read_error::{Position, ReadError};
 const VERBOSE: &str = "the dump was made without the verbose flag: give cudaGraphDebugDotPrint \
                        the flag cudaGraphDebugDotFlagsVerbose (1)";
 
-/// The numbers that a graph's first node may leave out before it, which costs memory.
-const MOST_SKIPPED: usize = 4;
-
-/// A node as the file has it.
-#[derive(Debug)]
-pub(super) struct RawNode {
-    /// What it does; every free node frees an address, not yet looked up.
-    pub(super) node: Node,
-    pub(super) cluster: u32,
-    /// Where it is described; `None` while only edges mention it.
-    described: Option<Position>,
-    pub(super) number: Option<u64>,
-}
-
-/// A graph as the file has it.
-#[derive(Debug, Default)]
-pub(super) struct Cluster {
-    pub(super) name: String,
-    pub(super) parent: Option<u32>,
-    /// Its nodes in the order of creation; filled when the file has been read.
-    pub(super) nodes: Vec<u32>,
-}
-
-/// One `digraph` of a file, as read.
-#[derive(Debug, Default)]
-pub(super) struct RawFile {
-    pub(super) clusters: Vec<Cluster>,
-    pub(super) nodes: Vec<RawNode>,
-    pub(super) edges: Vec<(u32, u32)>,
-    pub(super) titles: Titles,
-    /// Pointers that a node is known to use.
-    pub(super) pointers: Vec<(u32, u64)>,
-    /// Graphs that a node names: its child graph, or the bodies of a conditional node.
-    pub(super) references: BTreeMap<u32, Vec<String>>,
-    pub(super) notes: Vec<String>,
-}
-
 pub(super) struct Collector {
     origin: String,
     graphs: Vec<Graph>,
     file: RawFile,
     open: Vec<u32>,
-    by_name: ByName,
+    by_name: HashMap<Name, u32>,
     plain_labels: bool,
 }
 
@@ -70,7 +33,7 @@ impl Collector {
             graphs: Vec::new(),
             file: RawFile::default(),
             open: Vec::new(),
-            by_name: ByName::default(),
+            by_name: HashMap::new(),
             plain_labels: false,
         }
     }
@@ -87,7 +50,7 @@ impl Collector {
             let note = format!("{skipped} {lines} before `digraph` are no part of the dump");
             self.file.notes.push(note);
         }
-        self.by_name = ByName::default();
+        self.by_name = HashMap::new();
         self.plain_labels = false;
         self.open.clear();
         self.begin_cluster(name);
@@ -95,7 +58,7 @@ impl Collector {
 
     pub(super) fn end_file_graph(&mut self) -> Result<(), ReadError> {
         let mut file = std::mem::take(&mut self.file);
-        self.by_name = ByName::default();
+        self.by_name = HashMap::new();
         if self.plain_labels {
             file.notes.push(VERBOSE.to_owned());
         }
@@ -134,7 +97,7 @@ impl Collector {
     /// A node that is named, here or elsewhere described.
     pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, ReadError> {
         let name = Name::from(&*lossy(name));
-        if let Some(node) = self.by_name.get(&name) {
+        if let Some(&node) = self.by_name.get(&name) {
             return Ok(node);
         }
         if self.file.nodes.len() >= MOST_NODES {
@@ -281,56 +244,6 @@ fn lossy(text: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(text) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(text),
-    }
-}
-
-/// The nodes that were named so far.
-#[derive(Default)]
-struct ByName {
-    dumped: BTreeMap<u32, Numbered>,
-    other: HashMap<Name, u32>,
-}
-
-/// The nodes of one graph by the number that the runtime gave each.
-#[derive(Default)]
-struct Numbered {
-    named: usize,
-    /// `None` is a gap.
-    nodes: Vec<Option<u32>>,
-}
-
-impl ByName {
-    fn get(&self, name: &Name) -> Option<u32> {
-        if let Name::Dumped { graph, node } = *name
-            && let Some(numbered) = self.dumped.get(&graph)
-            && let Some(&Some(node)) = numbered.nodes.get(node as usize)
-        {
-            return Some(node);
-        }
-        self.other.get(name).copied()
-    }
-
-    fn insert(&mut self, name: Name, node: u32) {
-        if let Name::Dumped {
-            graph,
-            node: number,
-        } = name
-        {
-            let numbered = self.dumped.entry(graph).or_default();
-            let at = number as usize;
-            // The runtime counts from 0; a number far beyond is from elsewhere.
-            if at < 2 * numbered.named + MOST_SKIPPED {
-                if at >= numbered.nodes.len() {
-                    numbered.nodes.resize(at + 1, None);
-                }
-                if let Some(slot) = numbered.nodes.get_mut(at) {
-                    *slot = Some(node);
-                    numbered.named += 1;
-                    return;
-                }
-            }
-        }
-        self.other.insert(name, node);
     }
 }
 

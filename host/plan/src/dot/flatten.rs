@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::collect::RawFile;
+use super::raw::RawFile;
 use crate::graph::{Dependencies, Freed, Graph, Kind, MOST_NODES, Node, Use, Work};
 use crate::name::Name;
 use crate::read_error::ReadError;

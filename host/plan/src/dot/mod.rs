@@ -15,6 +15,7 @@ mod flatten;
 mod label;
 mod lexer;
 mod parser;
+mod raw;
 
 use std::io::Read;
 

@@ -4,27 +4,8 @@ use std::io::Read;
 
 use super::collect::Collector;
 use super::lexer::{Lexer, Token};
+use super::raw::Attributes;
 use crate::read_error::{Position, ReadError};
-
-/// What a node statement says that matters here.
-#[derive(Debug, Default)]
-pub(super) struct Attributes {
-    /// The label's text, escapes as in the file.
-    label: Vec<u8>,
-    has_label: bool,
-    /// The shape, which identifies kernels in dumps without the verbose flag.
-    pub(super) shape: Vec<u8>,
-    /// The name of the attribute at hand, and the value of one that says nothing here.
-    key: Vec<u8>,
-    other: Vec<u8>,
-}
-
-impl Attributes {
-    /// The label, if there is one.
-    pub(super) fn label(&self) -> Option<&[u8]> {
-        self.has_label.then_some(&self.label)
-    }
-}
 
 /// Reads a whole file into the collector.
 pub(super) fn parse<R: Read>(input: R, collector: &mut Collector) -> Result<(), ReadError> {
