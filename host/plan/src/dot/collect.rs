@@ -2,10 +2,10 @@
 //! does.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use safe_io::visible;
 
+use super::by_name::ByName;
 use super::flatten::flatten;
 use super::label::{self, Facts};
 use super::raw::{Attributes, Cluster, RawFile, RawNode};
@@ -22,7 +22,7 @@ pub(super) struct Collector {
     graphs: Vec<Graph>,
     file: RawFile,
     open: Vec<u32>,
-    by_name: HashMap<Name, u32>,
+    by_name: ByName,
     plain_labels: bool,
 }
 
@@ -33,7 +33,7 @@ impl Collector {
             graphs: Vec::new(),
             file: RawFile::default(),
             open: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: ByName::default(),
             plain_labels: false,
         }
     }
@@ -50,7 +50,7 @@ impl Collector {
             let note = format!("{skipped} {lines} before `digraph` are no part of the dump");
             self.file.notes.push(note);
         }
-        self.by_name = HashMap::new();
+        self.by_name = ByName::default();
         self.plain_labels = false;
         self.open.clear();
         self.begin_cluster(name);
@@ -58,7 +58,7 @@ impl Collector {
 
     pub(super) fn end_file_graph(&mut self) -> Result<(), ReadError> {
         let mut file = std::mem::take(&mut self.file);
-        self.by_name = HashMap::new();
+        self.by_name = ByName::default();
         if self.plain_labels {
             file.notes.push(VERBOSE.to_owned());
         }
@@ -97,7 +97,7 @@ impl Collector {
     /// A node that is named, here or elsewhere described.
     pub(super) fn mention(&mut self, name: &[u8], at: Position) -> Result<u32, ReadError> {
         let name = Name::from(&*lossy(name));
-        if let Some(&node) = self.by_name.get(&name) {
+        if let Some(node) = self.by_name.get(&name) {
             return Ok(node);
         }
         if self.file.nodes.len() >= MOST_NODES {

@@ -10,6 +10,7 @@
 //! What CUDA's runtimes 11.8 to 13.5 write is read, also with lines of a log around it;
 //! all else that DOT has, such as comments, ports and HTML, is refused.
 
+mod by_name;
 mod collect;
 mod flatten;
 mod label;

@@ -41,7 +41,8 @@ pub(super) struct Spaces {
     next: u64,
     /// Where the latter began.
     far: u64,
-    /// The graph's own, and those of the child graphs that have begun.
+    /// The graph's own, which stays to the end, and those of the child graphs that have
+    /// begun.
     open: Vec<Open>,
     /// What all of these but the last have cost.
     steps_around: u64,
@@ -112,15 +113,24 @@ impl Spaces {
     }
 
     fn last_steps(&self) -> u64 {
-        self.open.last().map_or(0, |open| open.space.steps())
+        self.innermost().space.steps()
+    }
+
+    fn innermost(&self) -> &Open {
+        &self.open[self.open.len() - 1]
+    }
+
+    fn innermost_mut(&mut self) -> &mut Open {
+        let last = self.open.len() - 1;
+        &mut self.open[last]
     }
 
     /// A child graph begins at this node. It is early if it had its addresses before the
     /// graph around it had any.
     pub(super) fn begin_child(&mut self, begin: NodeIndex, is_early: bool) {
-        let around_is_early = self.open.last().is_some_and(|around| around.is_early);
+        let is_early = is_early || self.innermost().is_early;
         self.steps_around += self.last_steps();
-        self.open(Some(begin), is_early || around_is_early);
+        self.open(Some(begin), is_early);
     }
 
     /// The innermost child graph ends at this node, where one has begun.
@@ -132,10 +142,9 @@ impl Spaces {
         if let (Some(bytes), Some(begin)) = (self.close(&child), child.begin) {
             let begin = begin as usize;
             let address = self.allocate(order, begin, bytes)?;
-            if let Some(around) = self.open.last_mut() {
-                around.lends_at.insert(begin);
-                around.space.add_free(order, end as usize, address)?;
-            }
+            let around = self.innermost_mut();
+            around.lends_at.insert(begin);
+            around.space.add_free(order, end as usize, address)?;
         }
         Ok(())
     }
@@ -177,21 +186,19 @@ impl Spaces {
         bytes: u64,
     ) -> Result<(), AddressError> {
         let address = self.allocate(order, node as usize, bytes)?;
-        let inside = self.open.last().and_then(|open| open.begin);
+        let inside = self.innermost().begin;
         self.has_child_memory |= inside.is_some();
         self.placed.insert(node, (address, inside));
         Ok(())
     }
 
     fn allocate(&mut self, order: &Order, node: usize, bytes: u64) -> Result<u64, AddressError> {
-        let Some(open) = self.open.last_mut() else {
-            return Err(AddressError::Exhausted { bytes });
+        let (next, last) = match self.innermost().is_early {
+            true => (&mut self.next_early, self.far),
+            false => (&mut self.next, u64::MAX),
         };
-        let (next, last) = if open.is_early {
-            (&mut self.next_early, self.far)
-        } else {
-            (&mut self.next, u64::MAX)
-        };
+        let innermost = self.open.len() - 1;
+        let open = &mut self.open[innermost];
         open.space.add_alloc_on(order, node, bytes, |growth| {
             let start = *next;
             *next = start.checked_add(growth).filter(|&end| end <= last)?;
@@ -207,11 +214,10 @@ impl Spaces {
         node: NodeIndex,
         allocation: NodeIndex,
     ) -> Result<(), AddressError> {
-        let (Some(&(address, inside)), Some(open)) =
-            (self.placed.get(&allocation), self.open.last_mut())
-        else {
+        let Some(&(address, inside)) = self.placed.get(&allocation) else {
             return Ok(());
         };
+        let open = self.innermost_mut();
         if open.begin == inside {
             open.space.add_free(order, node as usize, address)?;
         } else {
