@@ -28,8 +28,8 @@ pub fn read(text: &str, path: &Path) -> Result<WatchResult, Stop> {
             "give a file that `watch --output` wrote",
         )
     };
-    let result: WatchResult =
-        serde_json::from_str(text).map_err(|error| no(format!("this is not a recording: {error}")))?;
+    let result: WatchResult = serde_json::from_str(text)
+        .map_err(|error| no(format!("this is not a recording: {error}")))?;
     if result.schema_version != SCHEMA_VERSION {
         return Err(no(format!(
             "it has schema version {}, and this program reads {SCHEMA_VERSION}",
