@@ -46,12 +46,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         )?;
         live.extend(launched.live);
     }
-    let launches = notebook.used_after(Action::Launch);
-    notebook.check_series(
+    notebook.check_launches(
         "R19 M5",
         "every launch succeeds, in the footprint of one launch",
         vec![one_launch; LAUNCHES],
-        launches,
     );
     notebook.synchronize(&stream)?;
 

@@ -79,14 +79,8 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         live.extend(launched.live);
     }
     let all = graphs * bytes;
-    let measured = notebook.used_after(Action::Launch);
     let grown = (1..=graphs).map(|launches| launches * bytes).collect();
-    notebook.check_series(
-        "R14 R36",
-        "each launch adds its graph's size",
-        grown,
-        measured,
-    );
+    notebook.check_launches("R14 R36", "each launch adds its graph's size", grown);
     notebook.check_at_most(
         "M13",
         "with --leave they fit in the memory that was free",

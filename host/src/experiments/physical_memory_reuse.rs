@@ -67,12 +67,10 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             .spin_time(spin_time)
             .done(|| exec.launch(&stream))?;
     }
-    let launches = notebook.used_after(Action::Launch);
-    notebook.check_series(
+    notebook.check_launches(
         "R32 R34 R35",
         "after each launch the footprint is that of one launch",
         vec![one_launch; lab.choices.graphs + 1],
-        launches,
     );
 
     notebook.synchronize(&stream)?;

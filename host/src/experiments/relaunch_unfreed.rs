@@ -3,7 +3,7 @@
 use super::graphs::alloc_only;
 use super::{Experiment, Lab, Notebook};
 use crate::results::Action;
-use cuda_graphs::{DeviceAddress, GraphExec, LiveAllocation, Result, Stream, cudaError_t};
+use cuda_graphs::{LiveAllocation, Result, Stream, cudaError_t};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "relaunch-unfreed",
@@ -43,30 +43,30 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         })?;
 
     let stream = Stream::new(lab.runtime)?;
-    let live = launch(notebook, &exec, &stream, address, "launch")?;
-    refuse(
-        notebook,
-        &exec,
-        &stream,
-        address,
-        "R18 M7",
-        "launching with a live allocation returns error 1",
-    )?;
+    let refuse = |notebook: &mut Notebook<'_>, claim| {
+        let refused = notebook
+            .step("launch with a live allocation", Action::Refuse)
+            .graph(0)
+            .stream(0)
+            .address(address)
+            .done(|| Ok(exec.launch(&stream)))?;
+        notebook.check_code("R18 M7", claim, cudaError_t::INVALID_VALUE, &refused);
+        Result::Ok(())
+    };
+    let live = notebook
+        .launch("launch", (0, address), &exec, &stream)?
+        .live;
+    refuse(notebook, "launching with a live allocation returns error 1")?;
     notebook.synchronize(&stream)?;
-    refuse(
-        notebook,
-        &exec,
-        &stream,
-        address,
-        "R18 M7",
-        "also after the first launch has finished",
-    )?;
+    refuse(notebook, "also after the first launch has finished")?;
 
     notebook
         .step("cudaFree", Action::Free)
         .address(address)
         .done(|| free_all(live))?;
-    let live = launch(notebook, &exec, &stream, address, "launch after cudaFree")?;
+    let live = notebook
+        .launch("launch after cudaFree", (0, address), &exec, &stream)?
+        .live;
 
     // The stream orders the free before the launch: no wait is needed.
     notebook
@@ -77,13 +77,9 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
             live.into_iter()
                 .try_for_each(|live| live.free_async(&stream))
         })?;
-    let live = launch(
-        notebook,
-        &exec,
-        &stream,
-        address,
-        "launch after cudaFreeAsync",
-    )?;
+    let live = notebook
+        .launch("launch after cudaFreeAsync", (0, address), &exec, &stream)?
+        .live;
 
     let _ = notebook
         .step("launch the graph that frees it", Action::Free)
@@ -99,20 +95,19 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
         still_live,
     );
     drop(live);
-    let live = launch(
-        notebook,
-        &exec,
-        &stream,
-        address,
-        "launch after the other graph's free node",
-    )?;
+    let live = notebook
+        .launch(
+            "launch after the other graph's free node",
+            (0, address),
+            &exec,
+            &stream,
+        )?
+        .live;
 
-    let launches = notebook.used_after(Action::Launch);
-    notebook.check_series(
+    notebook.check_launches(
         "R9 R14 R34",
         "after each kind of free it runs again, in the footprint of one launch",
         vec![one_launch; 4],
-        launches,
     );
     notebook
         .step("free the last allocation", Action::Free)
@@ -122,35 +117,6 @@ fn run(lab: &Lab<'_>, notebook: &mut Notebook<'_>) -> Result<()> {
     notebook.trim_to_nothing("R42", "a trim returns everything")?;
     freeing.destroy()?;
     exec.destroy()
-}
-
-fn launch<'rt>(
-    notebook: &mut Notebook<'_>,
-    exec: &GraphExec<'rt>,
-    stream: &Stream<'rt>,
-    address: DeviceAddress,
-    label: &str,
-) -> Result<Vec<LiveAllocation<'rt>>> {
-    let launched = notebook.launch(label, (0, address), exec, stream)?;
-    Ok(launched.live)
-}
-
-fn refuse<'rt>(
-    notebook: &mut Notebook<'_>,
-    exec: &GraphExec<'rt>,
-    stream: &Stream<'rt>,
-    address: DeviceAddress,
-    rule: &str,
-    claim: &str,
-) -> Result<()> {
-    let refused = notebook
-        .step("launch with a live allocation", Action::Refuse)
-        .graph(0)
-        .stream(0)
-        .address(address)
-        .done(|| Ok(exec.launch(stream)))?;
-    notebook.check_code(rule, claim, cudaError_t::INVALID_VALUE, &refused);
-    Ok(())
 }
 
 fn free_all(live: Vec<LiveAllocation<'_>>) -> Result<()> {
