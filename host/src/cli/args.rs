@@ -298,12 +298,18 @@ fn parse_device(text: &str) -> Result<DeviceChoice, String> {
 }
 
 fn parse_spin_time(text: &str) -> Result<Duration, String> {
-    let spin_time = humantime::parse_duration(text)
-        .map_err(|_| "a time is a number with a unit, such as 2ms or 500us".to_owned())?;
-    match spin_time {
+    match parse_time(text)? {
         Duration::ZERO => Err("a time above 0".to_owned()),
-        spin_time if spin_time > MAX_SPIN_TIME => Err("at most 60s".to_owned()),
         spin_time => Ok(spin_time),
+    }
+}
+
+/// A time up to the longest spin time.
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time <= MAX_SPIN_TIME => Ok(time),
+        Ok(_) => Err("at most 60s".to_owned()),
+        Err(_) => Err("a time is a number with a unit, such as 2ms or 500us".to_owned()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::BackendArgs;
+use super::args::parse_time;
 
 /// Options of `plan`.
 #[derive(Debug, Clone, Args)]
@@ -43,7 +44,7 @@ pub struct PlanArgs {
     pub verify: bool,
 
     /// With --verify: how long graphs spin that are to overlap; 2ms for each if not given.
-    #[arg(long, value_name = "TIME", requires = "verify", value_parser = parse_spin_time)]
+    #[arg(long, value_name = "TIME", requires = "verify", value_parser = parse_time)]
     pub spin_time: Option<Duration>,
 
     /// Rows of each table of the text; 0 is all of them.
@@ -93,13 +94,5 @@ fn parse_streams(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if (1..=MOST_STREAMS).contains(&count) => Ok(count),
         _ => Err(format!("a number of streams, 1 to {MOST_STREAMS}")),
-    }
-}
-
-fn parse_spin_time(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(time) if time <= Duration::from_secs(60) => Ok(time),
-        Ok(_) => Err("at most 60s".to_owned()),
-        Err(_) => Err("a time is a number with a unit, such as 2ms or 500us".to_owned()),
     }
 }
