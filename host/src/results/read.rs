@@ -73,14 +73,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_result_is_refused_with_the_reason() {
+    fn what_is_not_a_result_is_refused_with_the_reason() {
         for (text, reason) in [
-            ("FOOTPRINT: 0 bytes", "no result"),
+            ("FOOTPRINT: 0 bytes", "not a result"),
             ("{}", "no schema_version"),
             ("{\"schema_version\": 99}", "schema version 99"),
             ("{\"schema_version\": 0}", "schema version 0"),
             ("{\"schema_version\": 2}", "schema version 2"),
-            ("{\"schema_version\": 3}", "no result"),
+            ("{\"schema_version\": 3}", "not a result"),
             ("[]", "no schema_version"),
         ] {
             let error = from_json(text).expect_err(text).to_string();

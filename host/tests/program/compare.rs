@@ -133,7 +133,7 @@ fn quiet_shows_what_differs_alone() {
 #[test]
 fn what_is_neither_result_nor_log_is_refused() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-    compare(&manifest, &recording(H200)).refused_with(64, "no result of this program");
+    compare(&manifest, &recording(H200)).refused_with(64, "not a result of this program");
     compare(Path::new("no/such"), &recording(H200)).refused_with(64, "cannot read no/such");
     let folder = tempfile::tempdir().expect("a temporary directory");
     let log = folder.path().join("cut.txt");

@@ -111,7 +111,7 @@ fn a_result_that_cannot_be_read_is_refused() {
     let manifest = env!("CARGO_MANIFEST_DIR").to_owned() + "/Cargo.toml";
     for (path, what) in [
         ("no/such.json", "cannot read"),
-        (&manifest, "no result of this program"),
+        (&manifest, "not a result of this program"),
     ] {
         bare().args(&["show", path]).ends().refused_with(64, what);
     }
