@@ -123,11 +123,11 @@ impl Order {
         let node = self.nodes.len();
         self.chains[chain].nodes.push(node);
         let mut named = BTreeSet::new();
-        let listed = dependencies.iter().copied();
-        let listed = listed.filter(|&node| named.insert(node)).collect();
+        let mut listed = Vec::with_capacity(dependencies.len());
+        listed.extend(dependencies.iter().filter(|&&node| named.insert(node)));
         self.nodes.push(Node {
             place: Place { chain, position },
-            dependencies: listed,
+            dependencies: listed.into(),
         });
         Ok(node)
     }
