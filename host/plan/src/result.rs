@@ -106,7 +106,8 @@ pub struct MemoryPlan {
     pub device: u16,
     /// The sum of all alloc nodes' sizes.
     pub requested_bytes: u64,
-    /// The most live at once in the order of [`timeline`](Self::timeline).
+    /// The most that is live at once in the order of [`timeline`](Self::timeline). Branches
+    /// that run in parallel may have more.
     pub peak_live_bytes: u64,
     /// The node at which that is first reached.
     pub peak_at: Option<Name>,

@@ -202,7 +202,7 @@ impl Use {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Context => "context and what was there before",
+            Self::Context => "CUDA context and everything before it",
             Self::Plain => "plain allocations",
             Self::PlainInCapture => "plain allocations during captures",
             Self::StreamOrderedPools => "stream-ordered pools, reserved",

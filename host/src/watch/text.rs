@@ -364,6 +364,9 @@ fn of(execs: &[u64]) -> String {
     match execs {
         [] => String::new(),
         [one] => format!(" [exec {one}]"),
+        [first, .., last] if last - first + 1 == execs.len() as u64 => {
+            format!(" [execs {first} to {last}]")
+        }
         [first, .., last] => format!(" [{} execs, {first} to {last}]", execs.len()),
     }
 }
@@ -386,4 +389,17 @@ pub(crate) fn execs_of<'p>(
 /// The file name of a library.
 pub(crate) fn short(library: &str) -> &str {
     library.rsplit('/').next().unwrap_or(library)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn execs_without_a_gap_are_a_range_and_others_are_counted() {
+        assert_eq!(of(&[]), "");
+        assert_eq!(of(&[4]), " [exec 4]");
+        assert_eq!(of(&[4, 5, 6]), " [execs 4 to 6]");
+        assert_eq!(of(&[4, 6, 9]), " [3 execs, 4 to 9]");
+    }
 }
