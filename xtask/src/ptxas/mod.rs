@@ -8,6 +8,7 @@
 
 mod cubins;
 mod nvcc;
+mod parallel;
 mod sass;
 
 use std::fs;
@@ -92,8 +93,12 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
         );
         let compiler = made_by.get("compiler").unwrap_or("no provenance");
         println!("  {}", Shown(compiler));
-        for (arch, ptxas) in tools.for_target(target_of(&text)?) {
-            match tools.check(ptxas, file, kernel, &arch) {
+        let architectures = tools.for_target(target_of(&text)?);
+        let rows = parallel::map(&architectures, |(arch, ptxas)| {
+            tools.check(ptxas, file, kernel, arch)
+        });
+        for ((arch, _), row) in architectures.iter().zip(rows) {
+            match row {
                 Ok(row) => println!("  ok    {}", describe(&row)),
                 Err(error) => {
                     failures += 1;

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use super::{CURRENT, Code, Stream, Tools, output_of};
+use super::{CURRENT, Code, Stream, Tools, output_of, parallel};
 use crate::kernel::{Arch, Kernel};
 use crate::wheels;
 
@@ -51,10 +51,8 @@ struct Lengths {
 fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
     let tools = Tools::fetch(root)?;
     let nvcc = Nvcc::fetch(root)?;
-    let scratch = tempfile::tempdir()?;
-    let cubin = scratch.path().join("cpp.cubin");
     let rust_cuda = root.join(kernel.committed_by_rust_cuda());
-    let lengths = CURRENT.map(|number| {
+    let lengths = parallel::map(&CURRENT, |&number| {
         let arch = Arch::new(number);
         let count = |ptx: &Path| {
             let row = tools.check(&tools.ptxas, ptx, kernel.name(), &arch)?;
@@ -63,6 +61,8 @@ fn against_nvcc(root: &Path, kernel: Kernel) -> anyhow::Result<Vec<Lengths>> {
                 Code::Bytes(_) => anyhow::bail!("nvdisasm does not support {}", arch.sm()),
             }
         };
+        let scratch = tempfile::tempdir()?;
+        let cubin = scratch.path().join("cpp.cubin");
         nvcc.compile(&root.join(cpp(kernel)), &arch.sm(), &cubin)?;
         Ok(Lengths {
             arch: number,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -284,11 +285,16 @@ impl Profile {
 impl Default for Profile {
     /// The H200.
     fn default() -> Self {
-        let (_, text) = Self::BUILT_IN[0];
-        match Self::from_toml(text) {
-            Ok(profile) => profile,
-            Err(error) => unreachable!("a test reads every built-in profile: {error}"),
-        }
+        // Parsing takes more than a millisecond without optimization; tests make thousands of
+        // simulated runtimes.
+        static H200: LazyLock<Profile> = LazyLock::new(|| {
+            let (_, text) = Profile::BUILT_IN[0];
+            match Profile::from_toml(text) {
+                Ok(profile) => profile,
+                Err(error) => unreachable!("a test reads every built-in profile: {error}"),
+            }
+        });
+        H200.clone()
     }
 }
 

@@ -107,7 +107,9 @@ fn run(project: &str, packages: Option<&Path>) -> String {
         .arg("test.sh")
         .current_dir(folder.path().join("project"))
         .env("CUDART_MODEL", library())
-        // A nested cargo builds in its own folder, which is kept.
+        // A nested cargo builds in its own folder, which is kept, without debug information,
+        // which takes longer than the code.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env(
             "CARGO_TARGET_DIR",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("ci-target"),
