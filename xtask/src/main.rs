@@ -19,6 +19,8 @@ mod kernel;
 #[cfg(feature = "all-tasks")]
 mod notices;
 #[cfg(feature = "all-tasks")]
+mod parallel;
+#[cfg(feature = "all-tasks")]
 mod portable;
 #[cfg(feature = "all-tasks")]
 mod ptxas;

@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{Compiler, Foreign, Outcome, PROGRAM, build, shown, succeeds, tool};
+use super::{Compiler, Foreign, Outcome, build, shown, succeeds, tool};
+use crate::host;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// Where the libraries of the cross compiler are.
@@ -28,19 +29,25 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
             "a Rust compiler with the standard library of aarch64",
         ));
     };
-    let built = build(&compiler, root, TARGET, &gcc, &PROGRAM)?;
-    let libraries = [
+    // In one call, so that what they share is built once. The example is the recorder, which
+    // runs on a machine with a GPU.
+    let command = [
         "build",
+        "--package",
+        host::PACKAGE,
         "--package",
         "cudart-simulated",
         "--package",
         "graph-memory-watch",
+        "--package",
+        "cudart-model",
         "--lib",
+        "--bin",
+        host::PACKAGE,
+        "--example",
+        "conformance",
     ];
-    build(&compiler, root, TARGET, &gcc, &libraries)?;
-    // The recorder is what runs on a machine with a GPU.
-    let recorder = ["check", "--package", "cudart-model", "--examples"];
-    build(&compiler, root, TARGET, &gcc, &recorder)?;
+    let built = build(&compiler, root, TARGET, &gcc, &command)?;
 
     let emulator: Vec<PathBuf> = vec![qemu, "-L".into(), LIBRARIES.into()];
     let mut command = emulator.clone();

@@ -16,6 +16,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use crate::host;
+use crate::parallel;
 use crate::release;
 use crate::trouble::Trouble;
 pub use compiler::Compiler;
@@ -77,23 +78,26 @@ struct Foreign<'a> {
 /// A program that does not build or that answers differently.
 pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let native = release::program(None, root)?;
-    let mut skipped = false;
-    for system in [System::Aarch64, System::Windows] {
-        if !args.only.is_empty() && !args.only.contains(&system) {
-            continue;
-        }
+    let wanted = |system: &System| args.only.is_empty() || args.only.contains(system);
+    let systems: Vec<System> = [System::Aarch64, System::Windows]
+        .into_iter()
+        .filter(wanted)
+        .collect();
+    // wine waits for most of its time.
+    let outcomes = parallel::map(&systems, |system| {
         let scratch = tempfile::tempdir().context("cannot create a folder for files")?;
-        let (name, outcome) = match system {
-            System::Aarch64 => (
-                "aarch64 Linux under qemu",
-                aarch64::check(root, &native, scratch.path())?,
-            ),
-            System::Windows => (
-                "Windows under wine",
-                windows::check(root, &native, scratch.path())?,
-            ),
+        match system {
+            System::Aarch64 => aarch64::check(root, &native, scratch.path()),
+            System::Windows => windows::check(root, &native, scratch.path()),
+        }
+    });
+    let mut skipped = false;
+    for (system, outcome) in systems.iter().zip(outcomes) {
+        let name = match system {
+            System::Aarch64 => "aarch64 Linux under qemu",
+            System::Windows => "Windows under wine",
         };
-        match outcome {
+        match outcome? {
             Outcome::Passed => println!("ok       {name}"),
             Outcome::Skipped(why) => {
                 println!("SKIPPED  {name}: {why}");
@@ -104,9 +108,6 @@ pub fn run(args: &Args, root: &Path) -> anyhow::Result<ExitCode> {
     let fails = skipped && std::env::var_os("CI").is_some();
     Ok(ExitCode::from(u8::from(fails)))
 }
-
-/// cargo's command for the program.
-const PROGRAM: [&str; 5] = ["build", "--package", host::PACKAGE, "--bin", host::PACKAGE];
 
 impl Outcome {
     fn missing(what: &str) -> Self {
@@ -257,7 +258,9 @@ fn build(
     linker: &Path,
     command: &[&str],
 ) -> anyhow::Result<PathBuf> {
-    let into = host::target_folder(root).join("portable");
+    // A folder for each target: the variable with which the standard library is built from its
+    // source would make macros that both share be built again.
+    let into = host::target_folder(root).join("portable").join(target);
     let linker_of = target.to_uppercase().replace('-', "_");
     let mut cargo = compiler.cargo(root);
     cargo

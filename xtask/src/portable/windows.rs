@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Compiler, Foreign, Outcome, PROGRAM, build, succeeds, tool};
+use super::{Compiler, Foreign, Outcome, build, succeeds, tool};
+use crate::host;
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 /// Debian has it outside of `PATH`.
@@ -31,7 +32,8 @@ pub fn check(root: &Path, native: &Path, scratch: &Path) -> anyhow::Result<Outco
             "a Rust compiler with the standard library of Windows, or its source",
         ));
     };
-    let built = build(&compiler, root, TARGET, &gcc, &PROGRAM)?;
+    let command = ["build", "--package", host::PACKAGE, "--bin", host::PACKAGE];
+    let built = build(&compiler, root, TARGET, &gcc, &command)?;
     // Windows looks for libraries beside the program.
     let here = scratch.join("graph-memory-footprint.exe");
     fs::copy(built.join("graph-memory-footprint.exe"), &here)?;

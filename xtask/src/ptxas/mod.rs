@@ -8,7 +8,6 @@
 
 mod cubins;
 mod nvcc;
-mod parallel;
 mod sass;
 
 use std::fs;
@@ -19,6 +18,7 @@ use anyhow::Context;
 use safe_io::{Shown, visible};
 
 use crate::kernel::{self, Arch, Provenance};
+use crate::parallel;
 use crate::trouble::Trouble;
 use crate::wheels;
 use sass::Sass;

@@ -8,8 +8,9 @@ use std::process::Command;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use super::{CURRENT, Code, Stream, Tools, output_of, parallel};
+use super::{CURRENT, Code, Stream, Tools, output_of};
 use crate::kernel::{Arch, Kernel};
+use crate::parallel;
 use crate::wheels;
 
 /// The wheels that make up a compiler, which looks for its parts beside itself.
