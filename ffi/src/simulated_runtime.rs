@@ -4,7 +4,7 @@
 //!
 //! `cargo xtask abi` compares every line with `cuda_runtime_api.h`.
 
-use crate::table::{Function, Presence, presence};
+use crate::table::{Function, Presence, as_values, presence};
 
 /// Passes every exported function to the macro `$callback`, as
 /// [`cudart_functions!`](crate::cudart_functions) does. If a prototype differs between
@@ -129,19 +129,5 @@ macro_rules! simulated_runtime_functions {
     };
 }
 
-macro_rules! list {
-    ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
-        /// Every line of the list.
-        pub const SIMULATED_RUNTIME_FUNCTIONS: &[Function] = &[
-            $(Function {
-                name: stringify!($name),
-                arguments: &[$((stringify!($arg), stringify!($ty))),*],
-                returns: stringify!($ret),
-                presence: presence!($presence),
-                since: stringify!($since),
-            },)*
-        ];
-    };
-}
-
-simulated_runtime_functions!(list);
+/// Every line of the list.
+pub const SIMULATED_RUNTIME_FUNCTIONS: &[Function] = simulated_runtime_functions!(as_values);

@@ -234,17 +234,6 @@ macro_rules! define_table {
             $($name: stored!($presence, unsafe extern "C" fn($($ty),*) -> $ret),)*
         }
 
-        /// Every line of the table.
-        pub const FUNCTIONS: &[Function] = &[
-            $(Function {
-                name: stringify!($name),
-                arguments: &[$((stringify!($arg), stringify!($ty))),*],
-                returns: stringify!($ret),
-                presence: presence!($presence),
-                since: stringify!($since),
-            },)*
-        ];
-
         impl Functions {
             /// Looks up every function once by calling `resolve` with its name.
             ///
@@ -297,6 +286,24 @@ macro_rules! exported {
 }
 
 cudart_functions!(define_table);
+
+macro_rules! as_values {
+    ($($presence:ident [$since:literal] fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {
+        &[
+            $(Function {
+                name: stringify!($name),
+                arguments: &[$((stringify!($arg), stringify!($ty))),*],
+                returns: stringify!($ret),
+                presence: presence!($presence),
+                since: stringify!($since),
+            },)*
+        ]
+    };
+}
+pub(crate) use as_values;
+
+/// Every line of the table.
+pub const FUNCTIONS: &[Function] = cudart_functions!(as_values);
 
 #[cfg(test)]
 mod tests {
