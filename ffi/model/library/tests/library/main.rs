@@ -120,32 +120,24 @@ fn the_symbols_in_the_process_are_also_the_listed_functions() {
 
 /// Compiles the C program and links it with the library.
 fn c_program(folder: &Path) -> Option<PathBuf> {
-    let program = folder.join("uses_it");
-    let library = library();
-    let mut cc = command("cc");
-    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(&program)
-        .arg(here("uses_it.c"))
-        .arg(&library)
-        .arg(format!(
-            "-Wl,-rpath,{}",
-            library.parent().expect("a file has a folder").display()
-        ));
-    let output = run(cc)?;
-    assert!(output.status.success(), "{}", text(&output));
-    Some(program)
+    compiled(folder, "uses_it", &["-std=c99"])
 }
 
 /// Compiles one of the programs that need threads or other parts of POSIX, and links it
 /// with the library.
 fn linked(folder: &Path, name: &str) -> Option<PathBuf> {
+    let options = ["-std=gnu99", "-O1", "-pthread", "-Wl,--no-as-needed"];
+    compiled(folder, name, &options)
+}
+
+fn compiled(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     let program = folder.join(name);
     let library = library();
     let mut cc = command("cc");
-    cc.args(["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+    cc.args(options)
+        .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
         .arg(here(name).with_extension("c"))
-        .args(["-pthread", "-Wl,--no-as-needed"])
         .arg(&library)
         .arg(format!(
             "-Wl,-rpath,{}",
